@@ -49,7 +49,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS")]
     churn: Option<f64>,
 
-    /// Plot to this file, as SVG. `collection`: throughput and memory over time; `isolation`: the distribution of latencies
+    /// Plot to this file, as SVG. `collection`: throughput and memory over time; `isolation`: the distribution of
+    /// latencies; `scopes` and `policies`: ratios by parameters
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 

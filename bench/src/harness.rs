@@ -77,12 +77,29 @@ impl Timing {
     }
 }
 
+/// Times an operation on this thread that takes the number of its run. It need not outlive the call.
+pub fn measure_alone(schedule: Schedule, operation: &mut dyn FnMut(u64) -> Result<u64>) -> Result<Timing> {
+    take_times(schedule, &mut |step, count| {
+        let start = Instant::now();
+        for n in step..step + count {
+            black_box(operation(n)?);
+        }
+        Ok(start.elapsed().as_secs_f64())
+    })
+}
+
 /// Times chains of operations, one chain a thread. Inputs are below `input_count`.
 pub fn measure(schedule: Schedule, input_count: u64, operations: &mut [Box<dyn Operation>]) -> Result<Timing> {
+    take_times(schedule, &mut |step, count| run_chains(operations, input_count, step, count))
+}
+
+/// Calls `run` with doubling counts, until one call takes long enough, and then once for each repetition. `run` takes the
+/// number of steps before it and the number of its own, and returns its seconds.
+fn take_times(schedule: Schedule, run: &mut dyn FnMut(u64, u64) -> Result<f64>) -> Result<Timing> {
     let mut step = 0;
     let mut count = 1;
     loop {
-        let seconds = run_chains(operations, input_count, step, count)?;
+        let seconds = run(step, count)?;
         step += count;
         if seconds >= schedule.slice_seconds / 4.0 {
             count = ((schedule.slice_seconds / seconds.max(1e-9) * count as f64) as u64).max(1);
@@ -92,7 +109,7 @@ pub fn measure(schedule: Schedule, input_count: u64, operations: &mut [Box<dyn O
     }
     let mut samples = Vec::with_capacity(REPETITION_COUNT);
     for _ in 0..REPETITION_COUNT {
-        samples.push(run_chains(operations, input_count, step, count)? * 1e9 / count as f64);
+        samples.push(run(step, count)? * 1e9 / count as f64);
         step += count;
     }
     Ok(Timing::of(samples))

@@ -11,7 +11,6 @@
 //! - [`session`], [`typed`]: the interfaces that run templates.
 //! - [`driver`]: threads, time slices, [`histogram`]s; [`statistics`]: intervals.
 //! - [`beside`]: small transactions beside a heavy one.
-//! - [`plot`]: lines as SVG.
 //! - [`audit`]: checks the graph afterwards.
 //!
 //! Invariants:
@@ -29,7 +28,6 @@ pub mod draw;
 pub mod driver;
 pub mod graph;
 pub mod histogram;
-pub mod plot;
 pub mod session;
 pub mod skew;
 pub mod statistics;

@@ -69,13 +69,25 @@ pub enum Suite {
     Cq,
     /// Grasper's queries Q1 to Q8, on 1, 2, 4 and 8 executors
     Grasper,
+    /// CQ1 to CQ6 with scopes, and the same questions without them (Banyan, figure 5a)
+    Scopes,
+    /// The cost of scope instances: 1 to 1,000,000 of them (Banyan, figure 5c)
+    Instances,
+    /// Scheduling policies of scopes and limits on their instances (Banyan, figure 5b)
+    Policies,
+    /// Adaptive and fixed numbers of threads for a query (Grasper, Tables 7 and 8)
+    Adaptive,
+    /// Reads of hot vertices through a cache of the thread, and from the store (Grasper, 5.2)
+    Caches,
     /// Short queries beside 0 to 64 heavy ones, embedded and through a server
     Isolation,
+    /// CPU shares of two users of a server with weights 1:3
+    Shares,
 }
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 28] = [
+    pub const ALL: [Suite; 34] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
@@ -103,7 +115,13 @@ impl Suite {
         Suite::ComplexReads,
         Suite::Cq,
         Suite::Grasper,
+        Suite::Scopes,
+        Suite::Instances,
+        Suite::Policies,
+        Suite::Adaptive,
+        Suite::Caches,
         Suite::Isolation,
+        Suite::Shares,
     ];
 
     /// The name in reports.
@@ -136,7 +154,13 @@ impl Suite {
             Suite::ComplexReads => "ic",
             Suite::Cq => "cq",
             Suite::Grasper => "grasper",
+            Suite::Scopes => "scopes",
+            Suite::Instances => "instances",
+            Suite::Policies => "policies",
+            Suite::Adaptive => "adaptive",
+            Suite::Caches => "caches",
             Suite::Isolation => "isolation",
+            Suite::Shares => "shares",
         }
     }
 }

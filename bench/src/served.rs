@@ -28,6 +28,11 @@ pub struct Served {
 impl Served {
     /// Serves the database on a free port, with the traversal sources of [`source`].
     pub fn start(database: &Database) -> Result<Self> {
+        Self::start_with(database, |_| {})
+    }
+
+    /// As [`Served::start`], with a change of the configuration of the server.
+    pub fn start_with(database: &Database, change: impl FnOnce(&mut Config)) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let engine = [Isolation::Serializable, Isolation::Snapshot]
             .into_iter()
@@ -35,7 +40,8 @@ impl Served {
                 engine.source_with(source(isolation), database.clone(), isolation)
             });
         let engine = Arc::new(engine);
-        let config = Config::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let mut config = Config::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+        change(&mut config);
         let server = runtime.block_on(Server::bind(config, engine))?;
         let address = server.local_address()?;
         let (stop, stopped) = oneshot::channel::<()>();

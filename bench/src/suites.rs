@@ -1,11 +1,14 @@
 //! The suites, one a file.
 
+mod adaptive;
+mod caches;
 mod collection;
 mod columns;
 mod durability;
 mod files;
 mod hop;
 mod insert;
+mod instances;
 mod isolation;
 mod khop;
 mod large;
@@ -18,8 +21,11 @@ mod mixes;
 mod optimizations;
 mod papers;
 mod point;
+mod policies;
 mod reads;
 mod scan;
+mod scopes;
+mod shares;
 mod supernode;
 mod turnover;
 mod wire;
@@ -63,7 +69,13 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::ShortReads | Suite::ComplexReads => reads::run(&context, *suite, report),
         Suite::Cq => papers::run(&context, *suite, "banyan-cq", report),
         Suite::Grasper => papers::run(&context, *suite, "grasper", report),
+        Suite::Scopes => scopes::run(&context, report),
+        Suite::Instances => instances::run(&context, report),
+        Suite::Policies => policies::run(&context, report),
+        Suite::Adaptive => adaptive::run(&context, report),
+        Suite::Caches => caches::run(&context, report),
         Suite::Isolation => isolation::run(&context, report),
+        Suite::Shares => shares::run(&context, report),
     })
 }
 

@@ -29,10 +29,31 @@ fn every_suite_reports_figures_of_the_agreed_shape() {
         assert!(figures.iter().any(|figure| figure["suite"] == suite.name()), "{suite:?} reports nothing");
     }
     assert!(figures.iter().any(|figure| figure["suite"] == "run" && figure["case"] == "commit"));
+    both_sides_of_experiments_are_there(&report);
     for row in report.rows {
         let (min, max) = row.spread.unwrap_or((row.value, row.value));
         assert!(min <= row.value && row.value <= max, "{row}");
     }
+}
+
+/// The suites that repeat experiments of papers have a row for each side of their comparisons.
+fn both_sides_of_experiments_are_there(report: &Report) {
+    let count = |suite: Suite, variant: &str| {
+        report.rows.iter().filter(|row| row.suite == suite.name() && row.variant == variant).count()
+    };
+    assert_eq!([count(Suite::Scopes, "scopes"), count(Suite::Scopes, "without scopes")], [6, 6]);
+    assert_eq!([count(Suite::Instances, "to the end"), count(Suite::Instances, "to the end, without scopes")], [3, 3]);
+    // CQ1 and CQ6 with five limits each.
+    assert_eq!([count(Suite::Policies, "default"), count(Suite::Policies, "fifo")], [10, 10]);
+    assert_eq!(count(Suite::Policies, "at most 10 instances"), 2);
+    // 1, 10, 100 and 1,000 instances.
+    assert_eq!([count(Suite::Instances, "canceled"), count(Suite::Instances, "hop and filter: memory")], [4, 4]);
+    // Sixteen queries, from one client and from 32.
+    assert_eq!([count(Suite::Adaptive, "at most 1"), count(Suite::Adaptive, "at most 8")], [32, 32]);
+    // A property and neighbors, by three distributions.
+    assert_eq!([count(Suite::Caches, "store"), count(Suite::Caches, "cache of 1024")], [6, 6]);
+    let shares = report.rows.iter().filter(|row| row.suite == "shares" && row.variant.starts_with("share"));
+    assert!((shares.map(|row| row.value).sum::<f64>() - 100.0).abs() < 1e-6);
 }
 
 #[test]
@@ -130,7 +151,8 @@ fn the_latency_of_short_reads_is_plotted_beside_each_number_of_heavy_queries() {
     let report = run(&Options { choices, ..options(&[Suite::Isolation], 1) });
     let svg = std::fs::read_to_string(&plot).unwrap();
     std::fs::remove_file(&plot).unwrap();
-    assert_eq!((svg.matches("<polyline").count(), svg.matches("beside 64 heavy").count()), (10, 2));
+    // Five lines of short reads for each place; and four lines for each place and each of three numbers of clients.
+    assert_eq!((svg.matches("<polyline").count(), svg.matches("beside 64 heavy").count()), (10 + 24, 2));
     for place in ["embedded", "server"] {
         for heavy in [1, 4, 8, 64] {
             let case = format!("{place}, beside {heavy} heavy");

@@ -10,6 +10,9 @@ use super::skew::Skew;
 use super::template::Operations;
 use crate::options::Suite;
 
+/// The suites that plot.
+const PLOTTING: [Suite; 4] = [Suite::Collection, Suite::Scopes, Suite::Policies, Suite::Isolation];
+
 /// An isolation level, by its name on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Level {
@@ -50,7 +53,7 @@ pub struct Choices {
     pub skews: Vec<Skew>,
     /// The time of updates before locality is measured, and of each run of the suite `collection`.
     pub churn_seconds: f64,
-    /// The file for the plot of the suite `collection` or `isolation`.
+    /// The file for the plot of one of the suites [`PLOTTING`].
     pub plot: Option<PathBuf>,
     /// The directory for the suite `durability`; `None`: the system's temporary directory.
     pub directory: Option<PathBuf>,
@@ -82,8 +85,9 @@ impl Choices {
                 format!("{} seconds of updates were asked for; use 0 to {CHURN_SECONDS_MAX}", self.churn_seconds);
             return Err(Error::invalid(message));
         }
-        if self.plot.is_some() && [Suite::Collection, Suite::Isolation].iter().all(|suite| suites.contains(suite)) {
-            let message = "--plot names one file, and both `collection` and `isolation` plot; run one of them";
+        let plotting: Vec<&str> = PLOTTING.iter().filter(|suite| suites.contains(suite)).map(|s| s.name()).collect();
+        if self.plot.is_some() && plotting.len() > 1 {
+            let message = format!("--plot names one file, and each of {} plots; run one of them", plotting.join(", "));
             return Err(Error::invalid(message));
         }
         suites.iter().try_for_each(|suite| self.operations_of(*suite).map(drop))

@@ -10,6 +10,7 @@ use super::network::{Network, Origin};
 use crate::harness::wrong;
 
 /// A query as a suite runs it.
+#[derive(Clone)]
 pub struct Asked {
     /// The name in reports.
     pub case: String,
@@ -24,6 +25,7 @@ pub struct Asked {
 }
 
 /// The parameters of a run, and its expected answer.
+#[derive(Clone)]
 pub struct Run {
     /// The parameters.
     pub parameters: Parameters,

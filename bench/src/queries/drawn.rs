@@ -93,6 +93,15 @@ impl<'a> Drawn<'a> {
         }
     }
 
+    /// The parameters of LDBC's complex reads IC1 and IC9, except the number of rows. Empty for others.
+    pub fn of_ldbc(&self, name: &str) -> Vec<JsonParameters> {
+        match name {
+            "IC1" => self.starts(STARTS, |person| vec![("firstName", self.first_name(person))]),
+            "IC9" => self.starts(STARTS, |_| vec![("maxDate", self.date(0.9))]),
+            _ => Vec::new(),
+        }
+    }
+
     /// The parameters `person`, and what `others` adds for the person, for the first drawn persons.
     fn starts(&self, count: usize, others: impl Fn(Vertex) -> Vec<(&'static str, Json)>) -> Vec<JsonParameters> {
         let of_person = |person: &Vertex| {

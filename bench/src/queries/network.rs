@@ -123,7 +123,7 @@ impl Network {
     }
 
     /// LDBC's network of scale factor 0.1.
-    fn ldbc(options: &Options, data: &DataSet) -> Result<Self> {
+    pub fn ldbc(options: &Options, data: &DataSet) -> Result<Self> {
         let files = data.folder.join("data");
         let replicas = Replicas::fill(options, &|database| load_files(database, &files))?;
         // The database has accepted every row of these files, so the reference does, too.

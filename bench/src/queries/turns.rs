@@ -16,11 +16,11 @@
 
 use std::time::Instant;
 
-use mangrove::{Database, Parameters, Prepared, QueryOptions, Result, Value};
-use mangrove_queries::to_json;
+use mangrove::Result;
 
 use super::asked::Asked;
 use super::network::Replicas;
+use super::station::{Place, Station};
 use crate::environment::processor_seconds;
 use crate::harness::{REPETITION_COUNT, Schedule, Timing, wrong};
 use crate::options::{Options, Suite};
@@ -33,9 +33,6 @@ const VARIANT: &str = "executors";
 pub fn is_wanted(options: &Options, case: &str) -> bool {
     options.wants(case, VARIANT)
 }
-
-/// Messages that a query may take on the thread of its client: more than any query has.
-const ALL_MESSAGES: usize = usize::MAX >> 1;
 
 /// A query shorter than this may be up to [`SLOWER_MAX`] times slower on two executors.
 const SHORT_NS: f64 = 2e6;
@@ -67,82 +64,6 @@ fn speedup_mark(one_ns: f64, ceiling: f64) -> Option<f64> {
     (ceiling >= CEILING_MIN).then_some(mark)
 }
 
-/// A query prepared on one database.
-struct Station<'a> {
-    database: &'a Database,
-    prepared: Prepared,
-}
-
-/// The place where a run is executed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// The executors, and the thread of the client as the database decides.
-    Executors,
-    /// The thread of the client.
-    Client,
-}
-
-impl Station<'_> {
-    fn each(&self, parameters: &Parameters, place: Place, each: &mut dyn FnMut(&Value, u64)) -> Result<()> {
-        match place {
-            Place::Executors => {
-                let mut results = self.database.run(&self.prepared, parameters)?;
-                while let Some(batch) = results.next_batch()? {
-                    batch.iter().for_each(|(value, bulk)| each(value, *bulk));
-                }
-                Ok(())
-            }
-            Place::Client => {
-                let options = QueryOptions { inline_messages: ALL_MESSAGES, ..QueryOptions::default() };
-                self.database.run_shared(&self.prepared, parameters, &options, &mut |batch| {
-                    batch.iter().for_each(|(value, bulk)| each(value, *bulk));
-                    Ok(())
-                })
-            }
-        }
-    }
-
-    /// Checks the answers of all runs. Returns the number of rows of each.
-    fn check(&self, asked: &Asked, place: Place) -> Result<Vec<u64>> {
-        let mut counts = Vec::with_capacity(asked.runs.len());
-        for (at, run) in asked.runs.iter().enumerate() {
-            let mut rows = Vec::new();
-            self.each(&run.parameters, place, &mut |value, bulk| {
-                let row = to_json(value);
-                rows.extend(std::iter::repeat_n(row, bulk as usize));
-            })?;
-            asked.check(at, &rows)?;
-            counts.push(rows.len() as u64);
-        }
-        Ok(counts)
-    }
-
-    /// Runs the query `passes` times with each of its parameters.
-    fn pass(&self, asked: &Asked, counts: &[u64], place: Place, passes: u64) -> Result<()> {
-        for _ in 0..passes {
-            for (run, expected) in asked.runs.iter().zip(counts) {
-                let mut count = 0;
-                self.each(&run.parameters, place, &mut |_, bulk| count += bulk)?;
-                if count != *expected {
-                    let message = format!("{}: a timed run returned {count} rows instead of {expected}", asked.case);
-                    return Err(wrong(message));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs two copies side by side.
-    fn pair(&self, asked: &Asked, counts: &[u64], passes: u64) -> Result<()> {
-        std::thread::scope(|scope| {
-            let other = scope.spawn(|| self.pass(asked, counts, Place::Client, passes));
-            let this = self.pass(asked, counts, Place::Client, passes);
-            other.join().map_err(|_| wrong("a copy of a query panicked while it was timed".into()))??;
-            this
-        })
-    }
-}
-
 /// The seconds of each round, by way.
 struct Samples {
     /// By number of executors, in the order of the replicas.
@@ -165,9 +86,8 @@ pub fn measure(
     if !is_wanted(options, &asked.case) {
         return Ok(());
     }
-    let station = |database| Ok(Station { database, prepared: Database::prepare(database, &asked.text)? });
     let stations: Vec<Station<'_>> =
-        replicas.all().iter().map(|replica| station(&replica.database)).collect::<Result<_>>()?;
+        replicas.all().iter().map(|replica| Station::new(&replica.database, &asked.text)).collect::<Result<_>>()?;
     let counts = stations[0].check(asked, Place::Client)?;
     for (station, replica) in stations.iter().zip(replicas.all()) {
         let found = station.check(asked, Place::Executors)?;
@@ -290,6 +210,7 @@ fn rounds(one: &[f64], other: &[f64], ratio: impl Fn(f64, f64) -> f64) -> Timing
 
 #[cfg(test)]
 mod tests {
+    use mangrove::Parameters;
     use mangrove_queries::Comparison;
     use serde_json::json;
 

@@ -19,9 +19,9 @@ use crate::oltp::audit::{self, Size};
 use crate::oltp::draw::Population;
 use crate::oltp::driver::{Length, Watch};
 use crate::oltp::graph::Blueprint;
-use crate::oltp::plot::{Line, Panel, svg};
 use crate::oltp::{Api, Level, Operations, Skew};
 use crate::options::Suite;
+use crate::plot::{Line, Panel, svg};
 use crate::report::{Growing, Metric, Row};
 
 const NAME: &str = Suite::Collection.name();

@@ -1,5 +1,9 @@
 //! Short queries beside heavy ones: their latency, alone and beside 1, 4, 8 and 64 heavy queries.
 //!
+//! - This file: short reads at a fixed pace (Banyan, figure 7c).
+//! - `clients`: many clients of a small query beside as many of a large one (figures 7a and 7b).
+//! - `instances`: light scope instances beside a heavy one, in one query.
+//!
 //! One client sends short reads at a fixed pace: G-Tran's templates IS1 (a profile) and IS3 (friends) in turn. Other
 //! clients, each in a thread, run a heavy query again and again (a pattern of LSQB). All of them are embedded (their
 //! queries begin on the thread of the client and continue on executors), or all of them are connections to a server.
@@ -12,6 +16,9 @@
 //! Every answer to a short read is compared with the reference's before the first measurement. While time is taken, every
 //! answer must have as many rows, and every heavy answer must be the reference's.
 
+mod clients;
+mod instances;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -22,10 +29,11 @@ use super::Context;
 use crate::client::Client;
 use crate::harness::wrong;
 use crate::oltp::histogram::Histogram;
-use crate::oltp::plot::{self, Line, Panel};
 use crate::options::{Options, Suite};
+use crate::plot::{self, Line, Panel};
 use crate::queries::asked::Asked;
 use crate::queries::choices::QueryChoices;
+use crate::queries::data;
 use crate::queries::drawn::Drawn;
 use crate::queries::network::Network;
 use crate::report::{Growing, Metric, Row};
@@ -57,7 +65,9 @@ const ABOVE_ALONE_NS: f64 = 1e6;
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let queries = QueryChoices { executors: vec![cores], data: None };
-    let network = Network::generated(&Options { queries, ..context.options.clone() })?;
+    let options = Options { queries, ..context.options.clone() };
+    instances::run(&options, report)?;
+    let network = Network::generated(&options)?;
     network.describe(SUITE, report);
     let database = &network.replicas.smallest().database;
     let (short, heavy) = asked(&network)?;
@@ -83,12 +93,35 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
         SUITE.name(),
         format!("The clients are threads of the process of the database and share its {cores} cores."),
     );
+    drop((served, short, heavy));
+    panels.extend(beside_clients(context.options, &options, network, report)?);
     if let Some(path) = &context.options.choices.plot {
         let x_title = "latency: powers of ten of a microsecond (1 is 10 µs, 3 is 1 ms)";
         std::fs::write(path, plot::svg(x_title, &panels))
             .map_err(|e| mangrove::Error::from(e).context(path.display()))?;
     }
     Ok(())
+}
+
+/// Runs `clients` on LDBC's network if its data set is there, else on the generated one.
+fn beside_clients(
+    given: &Options,
+    options: &Options,
+    generated: Network,
+    report: &mut Growing<'_>,
+) -> Result<Vec<Panel>> {
+    let network = match data::find(given, data::LDBC)? {
+        Ok(data) => {
+            drop(generated);
+            let network = Network::ldbc(options, &data)?;
+            network.describe(SUITE, report);
+            return clients::run(options, &network, report);
+        }
+        Err(_) => generated,
+    };
+    let why = "IC1 and IC9 ran on the generated network, because --data names no directory with LDBC's.";
+    report.note(SUITE.name(), why.into());
+    clients::run(options, &network, report)
 }
 
 /// The short reads, and the heavy query.
@@ -129,7 +162,17 @@ enum QueryClient<'a> {
     Server(Box<Client>, &'a str),
 }
 
-impl QueryClient<'_> {
+impl<'a> QueryClient<'a> {
+    fn new(place: Place, database: &'a Database, served: &Served, asked: &'a Asked) -> Result<Self> {
+        Ok(match place {
+            Place::Embedded => QueryClient::Embedded(database, database.prepare(&asked.text)?),
+            Place::Server => {
+                let client = Client::connect(served.address(), source(Isolation::Serializable))?;
+                QueryClient::Server(Box::new(client), &asked.text)
+            }
+        })
+    }
+
     /// Runs the query and passes on its results, each with the number of times that it occurs.
     fn run(&mut self, parameters: &Parameters, each: &mut dyn FnMut(&Value, u64)) -> Result<()> {
         match self {
@@ -171,13 +214,7 @@ struct Measured {
 
 impl Stand<'_> {
     fn client<'b>(&'b self, asked: &'b Asked) -> Result<QueryClient<'b>> {
-        Ok(match self.place {
-            Place::Embedded => QueryClient::Embedded(self.database, self.database.prepare(&asked.text)?),
-            Place::Server => {
-                let client = Client::connect(self.served.address(), source(Isolation::Serializable))?;
-                QueryClient::Server(Box::new(client), &asked.text)
-            }
-        })
+        QueryClient::new(self.place, self.database, self.served, asked)
     }
 
     /// Checks all answers. Returns the number of rows of each run of each short read.
@@ -288,8 +325,13 @@ fn push(report: &mut Growing<'_>, place: Place, heavy_count: usize, measured: &M
 
 /// The distribution function, with latencies as powers of ten of a microsecond.
 fn line(heavy_count: usize, latency: &Histogram) -> Line {
-    let point = |(nanos, share): (u64, f64)| ((nanos as f64 / 1e3).log10().max(0.0), share * 100.0);
     let name = if heavy_count == 0 { "alone".to_owned() } else { format!("beside {heavy_count} heavy") };
+    line_of(name, latency)
+}
+
+/// See [`line`].
+fn line_of(name: String, latency: &Histogram) -> Line {
+    let point = |(nanos, share): (u64, f64)| ((nanos as f64 / 1e3).log10().max(0.0), share * 100.0);
     Line { name, points: latency.cumulative().into_iter().map(point).collect() }
 }
 

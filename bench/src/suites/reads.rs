@@ -55,14 +55,16 @@ pub(super) fn run(context: &Context<'_>, suite: Suite, report: &mut Growing<'_>)
 }
 
 /// A read with its answer.
-struct Read {
-    query: String,
+pub(super) struct Read {
+    /// The name of the query.
+    pub query: String,
     parameters: JsonParameters,
     answer: Vec<Json>,
 }
 
 impl Read {
-    fn run(&self) -> Run {
+    /// The read as a run of its query.
+    pub fn run(&self) -> Run {
         Run { parameters: bound(&self.parameters), expected: self.answer.clone() }
     }
 }
@@ -76,7 +78,7 @@ fn query_of<'a>(set: &'a QuerySet, operation: &Operation) -> Result<&'a Query> {
 }
 
 /// The published complex reads.
-fn complex(folder: &Path) -> Result<Vec<Read>> {
+pub(super) fn complex(folder: &Path) -> Result<Vec<Read>> {
     let set = QuerySet::named("ldbc-interactive");
     let operations = published::complex_reads(folder).map_err(Error::invalid)?;
     let read = |operation: Operation| {

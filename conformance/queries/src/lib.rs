@@ -37,4 +37,4 @@ pub use compare::{Comparison, difference};
 pub use graphs::{DataSet, create_indexes, load_files, loaded, shift_likes};
 pub use json::{bound, from_json, to_json};
 pub use run::Runner;
-pub use set::{Derived, JsonParameters, Query, QuerySet, Statement};
+pub use set::{Derived, Form, JsonParameters, Query, QuerySet, Statement};

@@ -55,6 +55,9 @@ pub struct Query {
     pub statements: Vec<Statement>,
     /// A traversal that reads the effect of a write in its transaction, before the transaction is rolled back.
     pub shows: Option<String>,
+    /// Other texts of the same question, by name.
+    #[serde(default)]
+    pub forms: BTreeMap<String, Form>,
     /// The query's own parameters.
     #[serde(default)]
     pub parameters: Vec<JsonParameters>,
@@ -77,6 +80,17 @@ pub struct Query {
     /// True if the query takes a minute. Tests then run it only if `MANGROVE_TEST_FULL` is set.
     #[serde(default)]
     pub slow: bool,
+}
+
+/// Another text of a question, for comparisons of speed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Form {
+    /// The traversal.
+    pub text: String,
+    /// True if it returns all rows that qualify, although the query has a limit.
+    #[serde(default)]
+    pub all: bool,
 }
 
 /// A statement of an update.

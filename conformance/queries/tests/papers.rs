@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use mangrove::Database;
-use mangrove_queries::papers::check;
+use mangrove_queries::papers::{check, check_forms};
 use mangrove_queries::reference::{self, Graph};
 use mangrove_queries::{DataSet, QuerySet, Runner, loaded};
 
@@ -32,6 +32,17 @@ fn check_set(name: &str) {
 #[test]
 fn banyan_complex_queries() {
     check_set("banyan-cq");
+}
+
+#[test]
+fn other_forms_of_the_complex_queries_have_the_same_answers() {
+    let Some((db, graph)) = graphs() else { return };
+    let (set, runner) = (QuerySet::named("banyan-cq"), Runner::new(db));
+    let questions =
+        set.queries.iter().flat_map(|query| set.parameters_of(query).iter().map(move |given| (query, given)));
+    let problems: Vec<String> =
+        questions.filter_map(|(query, given)| check_forms(&runner, graph, &set, query, given).err()).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 #[test]

@@ -6,6 +6,9 @@
 //! does. A thread that sleeps gets no turn until it is woken; if all sleep before the run is complete, the simulation
 //! fails. Two calls of the board inside one meeting of the home with its helpers are not interleaved with others; tests
 //! with real threads do that.
+//!
+//! With late reads, the simulation also chooses when the view completes one. If every thread sleeps, the view must
+//! have a read to complete.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +17,8 @@ use mangrove_flow::{AnyOperator, Batch, Helper, HelperStatus, NodeRuntime, Progr
 use mangrove_graph::{Error, Result};
 use rand::prelude::*;
 use rand::rngs::SmallRng;
+
+use crate::late_reads::LateReader;
 
 /// A thread of the simulation.
 struct Thread<B: Batch> {
@@ -33,6 +38,9 @@ impl<B: Batch> Thread<B> {
 /// The most helpers of a simulated run.
 const HELPERS_MAX: usize = 4;
 
+/// A run that takes more turns is stuck: its threads stay awake and do nothing.
+const TURNS_MAX: u64 = 10_000_000;
+
 /// Runs a query that has started to its end, with one to four helpers, in turns that the seed chooses. `replica` makes
 /// the operators of a helper. Returns the results.
 ///
@@ -42,16 +50,46 @@ const HELPERS_MAX: usize = 4;
 pub fn run_with_helpers<B: Batch>(
     home: &mut NodeRuntime<B>,
     sharers: &Sharers,
+    replica: impl FnMut() -> Result<Vec<AnyOperator<B>>>,
+    seed: u64,
+) -> Result<Vec<B>> {
+    simulate(home, sharers, replica, None, seed)
+}
+
+/// As [`run_with_helpers`], for a run whose view is this reader.
+///
+/// # Errors
+///
+/// As [`run_with_helpers`].
+pub fn run_with_late_reads<B: Batch>(
+    home: &mut NodeRuntime<B>,
+    sharers: &Sharers,
+    replica: impl FnMut() -> Result<Vec<AnyOperator<B>>>,
+    reader: &LateReader,
+    seed: u64,
+) -> Result<Vec<B>> {
+    simulate(home, sharers, replica, Some(reader), seed)
+}
+
+fn simulate<B: Batch>(
+    home: &mut NodeRuntime<B>,
+    sharers: &Sharers,
     mut replica: impl FnMut() -> Result<Vec<AnyOperator<B>>>,
+    reader: Option<&LateReader>,
     seed: u64,
 ) -> Result<Vec<B>> {
     let mut random = SmallRng::seed_from_u64(seed);
+    // The view is slow in some runs and fast in others.
+    let completes = [0.0, 0.05, 0.3, 0.8].choose(&mut random).copied().unwrap_or_default();
     let mut results = Vec::new();
     let mut threads = vec![Thread::new(None)];
     // The run is opened in its middle.
     let mut turns_to_open = random.random_range(0..10);
     let mut stalled: Option<(usize, u32)> = None;
-    loop {
+    for turn in 0_u64.. {
+        if turn > TURNS_MAX {
+            return Err(Error::bug("a run makes no progress, and its threads do not sleep"));
+        }
         if turns_to_open == 0 {
             let run = home.open(sharers.clone());
             for _ in 0..random.random_range(1..=HELPERS_MAX) {
@@ -59,8 +97,16 @@ pub fn run_with_helpers<B: Batch>(
             }
         }
         turns_to_open -= 1;
+        if let Some(reader) = reader
+            && random.random_bool(completes)
+        {
+            reader.complete_one();
+        }
         let awake: Vec<usize> = (0..threads.len()).filter(|at| threads[*at].is_awake.load(Ordering::Relaxed)).collect();
         if awake.is_empty() {
+            if reader.is_some_and(LateReader::complete_one) {
+                continue;
+            }
             return Err(Error::bug("every thread of a run sleeps before the run is complete"));
         }
         if stalled.is_none() && random.random_ratio(1, 50) {

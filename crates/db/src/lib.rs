@@ -29,7 +29,8 @@
 //! |---|---|---|
 //! | [`Database`] | `state` (shared state), `database` (methods) | `home`, `options`, `query` |
 //! | [`Transaction`] | `transaction` | `state`, `query`, `load_sink` |
-//! | [`Prepared`], [`ResultStream`] | `query` | nothing of this crate but `options` |
+//! | [`Prepared`], [`ResultStream`] | `query` | nothing of this crate but `options` and `gauges` |
+//! | [`QueryGauges`] | `gauges` | nothing of this crate |
 //! | scripts | [`script`] | `transaction`, `retry` |
 //! | services of `call()` | [`services`] | `management`, `schema`, `upsert`, `durability` |
 //! | loading | `bulk`, `load_sink`, `upsert`, `files` | `state` |
@@ -42,6 +43,7 @@ mod bulk;
 mod database;
 mod durability;
 mod files;
+mod gauges;
 mod home;
 mod inspect;
 mod load_sink;
@@ -62,6 +64,7 @@ mod verify;
 
 pub use bulk::{LoadOptions, LoadProgress, LoadReport};
 pub use durability::Durability;
+pub use gauges::{QueryFigures, QueryGauges};
 pub use inspect::{LogEntry, newest_manifest, read_log};
 pub use load_sink::TransactionSink;
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
@@ -98,8 +101,9 @@ pub use mangrove_store::StoreSizes;
 pub use mangrove_store::schema::RuleId;
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
 pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
+#[cfg(feature = "virtual-nodes")]
+pub use nodes::NodeThreads;
 pub use options::{DatabaseOptions, DurabilityOptions, Materialize, QueryOptions, ServicesHandle};
-pub use query::gauges::{QueryFigures, QueryGauges};
 pub use query::prepared::{PlanCacheReport, Prepared};
 pub use query::stream::ResultStream;
 pub use retry::Retries;

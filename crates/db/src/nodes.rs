@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{NodeRuntime, QueryControl, Sharers};
-use mangrove_graph::{Result, Share, Value};
+use mangrove_flow::{NodeRuntime, QueryControl, ReadCredit, Sharers};
+use mangrove_graph::{Error, Result, Share, Value};
 use mangrove_plan::PhysicalPlan;
 use mangrove_steps::{Meter, Rows, build, detach};
-use mangrove_virtual_nodes::{Nodes, OwnedView, run_with_helpers};
+use mangrove_virtual_nodes::{LateReader, Nodes, OwnedView, run_on_threads, run_with_helpers, run_with_late_reads};
 
 use crate::options::Materialize;
 use crate::query::instance::{context, unit};
@@ -21,23 +21,61 @@ pub(crate) fn run(
     seed: Option<u64>,
     materialize: Materialize,
 ) -> Result<Vec<(Value, u64)>> {
+    let (runtimes, control) = runtimes(plan, settings, count)?;
+    let mut nodes = Nodes::new(runtimes, seed);
+    let mut results = Vec::new();
+    for rows in nodes.run(unit(plan))? {
+        results.extend(values(rows, settings, &control, materialize)?);
+    }
+    Ok(results)
+}
+
+/// The nodes of a run that is about to begin.
+fn runtimes(
+    plan: &PhysicalPlan,
+    settings: &RunSettings<'_>,
+    count: u16,
+) -> Result<(Vec<NodeRuntime<Rows>>, Arc<QueryControl>)> {
     let control = QueryControl::new(settings.limits, settings.clock.clone(), settings.cancel.clone());
     let control = Arc::new(control.drawing_on(settings.budget));
     let requirements = Arc::new(plan.requirements.clone());
-    let runtimes = (0..count).map(|index| {
+    let runtime = |index| {
         let share = Share { index, of: count };
         let view = Arc::new(OwnedView::new(settings.transaction.clone(), share));
         let built = build(plan, count, false)?;
         let mut runtime = NodeRuntime::new(index, count, built.topology, built.operators, control.clone());
         runtime.begin(context(plan, &requirements, settings, Vec::new(), view, share)?)?;
         Ok(runtime)
-    });
-    let mut nodes = Nodes::new(runtimes.collect::<Result<_>>()?, seed);
+    };
+    Ok(((0..count).map(runtime).collect::<Result<_>>()?, control))
+}
+
+/// How nodes are distributed over threads.
+#[derive(Clone, Debug)]
+pub struct NodeThreads {
+    /// The nodes of each thread. Every node has one thread.
+    pub owners: Vec<Vec<usize>>,
+    /// True if a thread without work runs nodes of other threads.
+    pub steals: bool,
+}
+
+/// Runs a plan over nodes on threads. Returns the results, and the number of turns in which a thread ran a node of
+/// another one.
+pub(crate) fn run_threaded(
+    plan: &PhysicalPlan,
+    settings: &RunSettings<'_>,
+    threads: &NodeThreads,
+    materialize: Materialize,
+) -> Result<(Vec<(Value, u64)>, u64)> {
+    let count: usize = threads.owners.iter().map(Vec::len).sum();
+    let count = u16::try_from(count).map_err(|_| Error::invalid("there are too many virtual nodes"))?;
+    let (runtimes, control) = runtimes(plan, settings, count)?;
+    let outcome = run_on_threads(runtimes, &threads.owners, threads.steals, unit(plan))?;
     let mut results = Vec::new();
-    for rows in nodes.run(unit(plan))? {
+    for rows in outcome.results {
         results.extend(values(rows, settings, &control, materialize)?);
     }
-    Ok(results)
+    Ok((results, outcome.stolen_turns))
 }
 
 /// Runs a plan on one node with helpers, which take turns in an order that the seed chooses. All threads share what
@@ -48,16 +86,50 @@ pub(crate) fn run_helped(
     seed: u64,
     materialize: Materialize,
 ) -> Result<Vec<(Value, u64)>> {
+    run_in_turns(plan, settings, None, seed, materialize)
+}
+
+/// As [`run_helped`], over a view whose reads this reader completes.
+pub(crate) fn run_late(
+    plan: &PhysicalPlan,
+    settings: &RunSettings<'_>,
+    reader: &LateReader,
+    seed: u64,
+    materialize: Materialize,
+) -> Result<Vec<(Value, u64)>> {
+    run_in_turns(plan, settings, Some(reader), seed, materialize)
+}
+
+fn run_in_turns(
+    plan: &PhysicalPlan,
+    settings: &RunSettings<'_>,
+    reader: Option<&LateReader>,
+    seed: u64,
+    materialize: Materialize,
+) -> Result<Vec<(Value, u64)>> {
     let control = QueryControl::new(settings.limits, settings.clock.clone(), settings.cancel.clone());
     let control = Arc::new(control.drawing_on(settings.budget));
     let requirements = Arc::new(plan.requirements.clone());
     let built = build(plan, 1, false)?;
     let mut home = NodeRuntime::new(0, 1, built.topology, built.operators, control.clone());
-    home.begin(context(plan, &requirements, settings, Vec::new(), settings.transaction.clone(), Share::ALL)?)?;
+    home.begin(context(plan, &requirements, settings, Vec::new(), settings.view(), Share::ALL)?)?;
+    // In every fourth run, messages wait in order everywhere.
+    if !seed.is_multiple_of(4) {
+        home.allow_any_order(built.any_order);
+    }
+    // In every fifth run, few reads are under way at a time.
+    if seed.is_multiple_of(5) {
+        home.limit_reads(ReadCredit { reads: 20, bytes: u64::MAX });
+    }
     home.start(unit(plan))?;
     let sharers = Sharers { stealable: built.stealable, shares_all: true };
+    let replica = || Ok(build(plan, 1, false)?.operators);
+    let batches = match reader {
+        None => run_with_helpers(&mut home, &sharers, replica, seed)?,
+        Some(reader) => run_with_late_reads(&mut home, &sharers, replica, reader, seed)?,
+    };
     let mut results = Vec::new();
-    for rows in run_with_helpers(&mut home, &sharers, || Ok(build(plan, 1, false)?.operators), seed)? {
+    for rows in batches {
         results.extend(values(rows, settings, &control, materialize)?);
     }
     Ok(results)

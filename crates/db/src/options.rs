@@ -15,7 +15,7 @@ use mangrove_store::{StoreOptions, StoreSizes};
 use mangrove_txn::Isolation;
 use uuid::Uuid;
 
-use crate::query::gauges::QueryGauges;
+use crate::gauges::QueryGauges;
 
 /// The options of a database.
 #[derive(Clone, Debug)]

@@ -9,7 +9,6 @@
 //! needs.
 
 pub(crate) mod execution;
-pub(crate) mod gauges;
 pub(crate) mod helpers;
 pub(crate) mod instance;
 pub(crate) mod prepared;

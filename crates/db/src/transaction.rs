@@ -61,11 +61,13 @@ use crate::trace::TRACE_TARGET;
 pub struct Transaction {
     database: ShardHandle<Database>,
     transaction: Arc<mangrove_txn::Transaction>,
+    /// See [`RunSettings::view`].
+    read_instead: Option<Arc<dyn GraphView>>,
 }
 
 impl Transaction {
     pub(crate) fn new(database: ShardHandle<Database>, transaction: mangrove_txn::Transaction) -> Self {
-        Transaction { database, transaction: Arc::new(transaction) }
+        Transaction { database, transaction: Arc::new(transaction), read_instead: None }
     }
 
     /// The database that the transaction belongs to.
@@ -225,6 +227,25 @@ impl Transaction {
         )
     }
 
+    /// Runs a prepared traversal over virtual nodes on threads. The answers are those of [`Transaction::run`]. Also
+    /// returns the number of turns in which a thread ran a node of another one. Fails for a traversal that writes or
+    /// shares side effects, because it has to run on one node.
+    #[cfg(feature = "virtual-nodes")]
+    pub fn run_on_threads(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        threads: &crate::NodeThreads,
+    ) -> Result<(Vec<(Value, u64)>, u64)> {
+        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
+        if planned.plan.pinned {
+            return Err(Error::invalid("a traversal that writes or shares side effects runs on one node"));
+        }
+        let settings = self.settings(prepared, parameters, options);
+        crate::nodes::run_threaded(&planned.plan, &settings, threads, options.materialize)
+    }
+
     /// Runs a prepared traversal with helpers that take turns on this thread, in an order that the seed chooses. The
     /// answers are those of [`Transaction::run`]. A traversal that writes or shares side effects runs without helpers.
     #[cfg(feature = "virtual-nodes")]
@@ -241,6 +262,29 @@ impl Transaction {
         }
         let settings = self.settings(prepared, parameters, options);
         crate::nodes::run_helped(&planned.plan, &settings, seed, options.materialize)
+    }
+
+    /// Runs a prepared traversal, which must not write, over another view of the same snapshot
+    /// ([`Transaction::read_instead`]), with helpers as in [`Transaction::run_helped`]. The seed also chooses when reads
+    /// are completed.
+    #[cfg(feature = "virtual-nodes")]
+    pub fn run_late(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        reader: &mangrove_virtual_nodes::LateReader,
+        seed: u64,
+    ) -> Result<Vec<(Value, u64)>> {
+        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
+        let settings = self.settings(prepared, parameters, options);
+        crate::nodes::run_late(&planned.plan, &settings, reader, seed, options.materialize)
+    }
+
+    /// From now on, runs in this transaction read the view that `make` returns for its own. The two must show the same.
+    #[cfg(feature = "virtual-nodes")]
+    pub fn read_instead(&mut self, make: impl FnOnce(Arc<dyn GraphView>) -> Arc<dyn GraphView>) {
+        self.read_instead = Some(make(self.transaction.clone()));
     }
 
     /// The answer to `explain()` or `profile()`; `None` if the client wants the results of the traversal.
@@ -274,6 +318,7 @@ impl Transaction {
             parameters,
             lifted: prepared.lifted(),
             transaction: &self.transaction,
+            view: self.read_instead.as_ref(),
             ids: self.database.id_rule(),
             limits: prepared.limits(options),
             budget: self.database.memory_budget(),

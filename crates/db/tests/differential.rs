@@ -5,16 +5,18 @@
 //! sets the number of cases of each test, or `MANGROVE_TIMES` how many times as many as in CI (and goes before),
 //! `MANGROVE_FIRST` the first seed, `MANGROVE_DIFFERENCES` after how many differences a test gives up (1).
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mangrove::{
     Bytecode, Database, DatabaseOptions, Parameters, PlanOptions, Prepared, QueryLimits, QueryOptions, Result,
     ResultStream, Value,
 };
-use mangrove_gremlin::Terminal;
+use mangrove_gremlin::{Argument, Instruction, Terminal};
 use mangrove_oracle::generate::Options;
 use mangrove_oracle::graph::Graph;
 use mangrove_oracle::harness::{self, Engine};
+use mangrove_virtual_nodes::{Habits, LateView};
 
 /// A way to run a traversal.
 #[derive(Clone, Copy)]
@@ -33,9 +35,36 @@ enum Way {
     Nodes(u16, Option<u64>),
     /// With one to four helpers, in turns that a seed chooses; all threads share what they can.
     Helped(u64),
+    /// As [`Way::Helped`], over a view whose reads are late: completed in any order, early, twice, or refused for a while.
+    Late(u64),
+    /// With this policy for all scopes, and at most so many instances of a scope at a time; 0 for no limit.
+    Policy(&'static str, i64),
+    /// With helpers and over nodes in turn; every instance of a scope that may begin again does so.
+    Apart(u64),
     /// On the caller's thread, several times at once: some runs are cancelled, some fail, some are abandoned. No run
     /// may see rows or state of another one. The answer is that of one complete run.
     Again,
+}
+
+/// Runs a traversal over a view whose reads are late, by a seed.
+fn run_late(database: &Database, prepared: &Prepared, seed: u64) -> Result<Vec<(Value, u64)>> {
+    let habits = Habits {
+        at_hand: [0.0, 0.3, 0.9][seed as usize % 3],
+        full: [0.0, 0.2][seed as usize % 2],
+        early: 0.2,
+        again: 0.2,
+        fails: 0.0,
+        room: [0, 0, 5, 500][seed as usize / 2 % 4],
+    };
+    let mut transaction = database.begin_read()?;
+    let mut view = None;
+    transaction.read_instead(|whole| view.insert(Arc::new(LateView::new(whole, habits, seed))).clone());
+    let view = view.expect("the view was made");
+    let (parameters, options) = (Parameters::new(), QueryOptions::default());
+    let results = transaction.run_late(prepared, &parameters, &options, view.reader(), seed);
+    let counts = view.reader().counts();
+    assert_eq!((counts.tickets, counts.pinned), (0, 0), "reads are under way or at hand after the run");
+    results
 }
 
 struct Mangrove {
@@ -44,7 +73,33 @@ struct Mangrove {
     asked: usize,
 }
 
+/// A traversal with options of its source.
+fn with(traversal: &Bytecode, options: &[(&str, Value)]) -> Bytecode {
+    let mut traversal = traversal.clone();
+    let instruction = |(key, value): &(&str, Value)| {
+        let key = Argument::Value(Value::String((*key).into()));
+        Instruction::new("with", vec![key, Argument::Value(value.clone())])
+    };
+    traversal.source.splice(0..0, options.iter().map(instruction));
+    traversal
+}
+
 impl Mangrove {
+    /// Prepares a traversal with a policy. One that writes, or whose side effects show the order of its traversers,
+    /// refuses it, and has only the limit.
+    fn prepare_with_policy(&self, traversal: &Bytecode, policy: &str, max: i64) -> Result<Prepared> {
+        let mut options = vec![("policy", Value::String(policy.into()))];
+        if max > 0 {
+            options.push(("maxInstances", Value::I64(max)));
+        }
+        match self.database.prepare_bytecode(&with(traversal, &options)) {
+            Err(error) if error.to_string().contains("leave the policy out") => {
+                self.database.prepare_bytecode(&with(traversal, &options[1..]))
+            }
+            prepared => prepared,
+        }
+    }
+
     /// Runs it as [`Way::Again`] says.
     fn run_again(&mut self, prepared: &Prepared) -> Result<Vec<Value>> {
         let (database, parameters) = (&self.database, Parameters::new());
@@ -83,13 +138,18 @@ impl Engine for Mangrove {
         let prepared = match self.way {
             Way::Plain => Prepared::with_options(traversal, Terminal::None, PlanOptions::NONE)?,
             Way::Script => self.database.prepare(&traversal.to_string())?,
+            Way::Policy(policy, max) => self.prepare_with_policy(traversal, policy, max)?,
+            Way::Apart(_) => {
+                let options = PlanOptions { set_all_apart: true, ..PlanOptions::default() };
+                Prepared::with_options(traversal, Terminal::None, options)?
+            }
             _ => self.database.prepare_bytecode(traversal)?,
         };
         let (parameters, options) = (Parameters::new(), QueryOptions::default());
         let expand = |(value, times): (Value, u64)| std::iter::repeat_n(value, times as usize);
         match self.way {
             Way::Again => self.run_again(&prepared),
-            Way::Inline | Way::Plain | Way::Indexed | Way::Script => {
+            Way::Inline | Way::Plain | Way::Indexed | Way::Script | Way::Policy(..) => {
                 self.database.run(&prepared, &parameters)?.collect()
             }
             Way::Shared => {
@@ -102,12 +162,23 @@ impl Engine for Mangrove {
                 })?;
                 Ok(all)
             }
-            Way::Helped(seed) => {
+            Way::Helped(seed) | Way::Apart(seed) => {
                 self.asked += 1;
                 let transaction = self.database.begin()?;
+                let is_on_nodes = matches!(self.way, Way::Apart(_)) && self.asked % 2 == 1;
                 let seed = seed + self.asked as u64;
-                let results = transaction.run_helped(&prepared, &parameters, &options, seed)?;
+                let results = match is_on_nodes {
+                    true => transaction.run_on_nodes(&prepared, &parameters, &options, 3, Some(seed))?,
+                    false => transaction.run_helped(&prepared, &parameters, &options, seed)?,
+                };
                 transaction.commit()?;
+                Ok(results.into_iter().flat_map(expand).collect())
+            }
+            Way::Late(_) if prepared.is_mutating() => self.database.run(&prepared, &parameters)?.collect(),
+            Way::Late(seed) => {
+                self.asked += 1;
+                let seed = seed + self.asked as u64;
+                let results = run_late(&self.database, &prepared, seed)?;
                 Ok(results.into_iter().flat_map(expand).collect())
             }
             Way::Nodes(count, seed) => {
@@ -206,6 +277,25 @@ fn on_four_nodes_with_shuffled_frames() {
 #[test]
 fn with_helpers_in_any_order_of_turns() {
     check(9_000_000, 1_000, &Options::default(), Way::Helped(9));
+}
+
+/// No policy changes a result.
+#[test]
+fn with_policies_of_scopes() {
+    let all = [("dfs", 0), ("bfs", 0), ("fifo", 2), ("dfs", 7), ("bfs/dfs", 1), ("dfs/bfs", 2), ("fifo/dfs", 7)];
+    for (first, (policy, max)) in (10_000_000..).step_by(100_000).zip(all) {
+        check(first, 200, &Options::default(), Way::Policy(policy, max));
+    }
+}
+
+#[test]
+fn with_every_instance_set_apart() {
+    check(11_000_000, 1_000, &Options::default(), Way::Apart(11));
+}
+
+#[test]
+fn with_late_reads_in_any_order_of_completions() {
+    check(12_000_000, 1_000, &Options::default(), Way::Late(12));
 }
 
 #[test]

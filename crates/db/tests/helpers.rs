@@ -85,3 +85,34 @@ fn what_is_combined_is_the_same() {
         }
     }
 }
+
+/// Threads share what a `dedup()` has seen, and the rows that wait for the next iteration of a loop.
+#[test]
+fn what_is_shared_is_the_same() {
+    let database = company(40);
+    for traversal in [
+        "g.V().out().dedup().count()",
+        "g.V().both().both().dedup()",
+        "g.V().outE().dedup().inV().dedup().count()",
+        "g.V().hasLabel('skill').values('level').dedup()",
+        "g.V().union(values('level'), both(), outE()).dedup().count()",
+        "g.V().both().dedup().by(label()).count()",
+        "g.V().hasLabel('person').as('a').out('has').dedup('a').count()",
+        "g.V().repeat(both('manages')).times(3).groupCount().unfold()",
+        "g.V().repeat(both('manages')).times(3).dedup().count()",
+        "g.V().repeat(both('manages').dedup()).emit().count()",
+        "g.V(0, 20).repeat(both('manages').dedup()).emit().times(9)",
+        "g.V(0).repeat(both('manages')).emit().times(12).dedup().count()",
+        "g.V().repeat(out()).until(hasLabel('skill')).groupCount().unfold()",
+        "g.V().until(hasLabel('skill')).repeat(out()).count()",
+        "g.V().emit(hasLabel('person')).repeat(out('manages')).times(4).groupCount().by('name').unfold()",
+        "g.V(0, 1, 2).repeat(out('manages').repeat(both('manages')).times(2)).times(3).groupCount().unfold()",
+        "g.V(0, 1, 2).repeat(both('manages')).times(4).path().dedup().count()",
+    ] {
+        let expected = alone(&database, traversal);
+        assert!(!expected.is_empty() && expected != [format!("{:?} 1", Value::I64(0))], "{traversal}");
+        for seed in 0..30 {
+            assert_eq!(helped(&database, traversal, seed), expected, "{traversal}, seed {seed}");
+        }
+    }
+}

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::Result;
+use mangrove_graph::{Need, Result};
 
 use crate::batch::Batch;
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::GroupId;
 use crate::kernel::{Kernel, Part};
-use crate::operator::{Operator, Output};
+use crate::operator::{Operator, Output, Shared, SharedState};
 
 /// An operator as the runtime holds it.
 pub enum AnyOperator<B: Batch> {
@@ -35,11 +35,27 @@ impl<B: Batch> AnyOperator<B> {
         matches!(self, AnyOperator::Kernel(_))
     }
 
-    /// Returns true if a helper uses its own replica.
+    /// Returns true if a helper uses its own replica, whether or not state is shared.
     pub(crate) fn is_local(&self) -> bool {
         match self {
             AnyOperator::Kernel(_) => true,
             AnyOperator::Stateful(operator) => operator.is_passing(),
+        }
+    }
+
+    /// See [`Operator::share`].
+    pub(crate) fn share(&mut self) -> Option<Shared> {
+        match self {
+            AnyOperator::Kernel(_) => None,
+            AnyOperator::Stateful(operator) => operator.share(),
+        }
+    }
+
+    /// See [`Operator::join`].
+    pub(crate) fn join(&mut self, state: &SharedState) {
+        match self {
+            AnyOperator::Kernel(_) => {}
+            AnyOperator::Stateful(operator) => operator.join(state),
         }
     }
 
@@ -95,6 +111,21 @@ impl<B: Batch> AnyOperator<B> {
         match self {
             AnyOperator::Kernel(_) => Ok(batch),
             AnyOperator::Stateful(operator) => operator.combine(port, batch, context, control),
+        }
+    }
+
+    /// See [`Kernel::needs`] and [`Operator::needs`].
+    pub(crate) fn needs<'a>(
+        &'a mut self,
+        port: u8,
+        input: &'a B,
+        at: &'a Cursor,
+        context: &'a B::Context,
+        control: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        match self {
+            AnyOperator::Kernel(kernel) => kernel.needs(input, at, context),
+            AnyOperator::Stateful(operator) => operator.needs(port, input, context, control),
         }
     }
 

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::Result;
+use mangrove_graph::{LateReads, Result};
 
 use crate::control::QueryControl;
 use crate::cursor::Cursor;
@@ -24,6 +24,13 @@ pub trait Batch: Sized + Send + 'static {
     /// parameters. It belongs to one run; operators outlive it.
     type Context: Send + Sync;
 
+    /// If the view of a run may be late, how to ask it. The runtime looks here once, when a run begins; in a run without
+    /// late reads nothing else happens. This default says that nothing is late.
+    fn late(context: &Self::Context) -> Option<&dyn LateReads> {
+        let _ = context;
+        None
+    }
+
     /// Returns the number of rows.
     fn rows(&self) -> usize;
     /// Returns about how many bytes the batch holds, without those that [`Batch::charge_shared`] charges.
@@ -35,6 +42,8 @@ pub trait Batch: Sized + Send + 'static {
         let _ = control;
         Ok(())
     }
+    /// Returns the tag of a row: the instance that it belongs to.
+    fn tag(&self, row: usize) -> u32;
     /// Cuts off the rows from `row` on.
     fn split_off(&mut self, row: usize) -> Self;
     /// Returns a copy.

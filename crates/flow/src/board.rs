@@ -11,23 +11,31 @@
 //!  inboxes of operators ◄─ receive ─ [ message, message, done ] ◄── send ──────┘
 //! ```
 //!
+//! A run whose view may be late has a board from its beginning, with or without helpers: messages wait there for reads
+//! (`late`). Home and helpers put them there, and the thread that completes a read sends its message home.
+//!
 //! - **FLOW-20.** Work is asked for, not taken: a thread shares work only between two steps, and only while another
 //!   thread of the run has none. A run without a board pays nothing for this.
-//! - **FLOW-21.** A parcel belongs to a *token*: the kernel and the group that its message came from at home. Parts of a
-//!   parcel that are shared again belong to the same token. The end of the group waits at that kernel until every
-//!   parcel of the token is worked off, and everything that they sent home has been received. So FLOW-3 holds.
+//! - **FLOW-21.** A parcel belongs to a *token*: the operator and the group that its message came from at home. Parts of
+//!   a parcel that are shared again belong to the same token. A message that waits for a read counts as a parcel, and
+//!   is worked off when it is sent home. The end of the group waits at that operator until every parcel of the token is
+//!   worked off, and everything that they sent home has been received. So FLOW-3 holds.
 //! - **FLOW-22.** A message is in one place: an inbox, the hands of a thread, or the board. What waits on the board is
-//!   charged as in an inbox (FLOW-13).
+//!   charged as in an inbox (FLOW-13), and so are reads under way.
 //! - **FLOW-23.** A thread sleeps only after the board has registered how to wake it, and looks for work under the same
 //!   lock. Work that is put on the board wakes it. So no thread sleeps beside work.
 
 use std::collections::VecDeque;
 
-use mangrove_graph::{Error, FastMap};
+use mangrove_graph::{Completions, Error, FastMap, Hold, Result, Ticket};
 
-use crate::group::{Ancestry, Cancellation, GroupId};
+use crate::batch::Batch;
+use crate::cancel::Cancellation;
+use crate::control::Charge;
+use crate::group::GroupId;
+use crate::late::{Completed, Lot, ReadCredit};
+use crate::message::Message;
 use crate::mutation::{self, Mutation};
-use crate::router::Message;
 use crate::stats::{HelperStats, OperatorStats};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, Thread, current, park};
 use crate::topology::OpId;
@@ -35,7 +43,7 @@ use crate::topology::OpId;
 /// Wakes a thread or a task. It is called once, and must not block.
 pub type Wake = Box<dyn FnOnce() + Send>;
 
-/// The kernel and the group that a parcel came from (FLOW-21).
+/// The operator and the group that a parcel came from (FLOW-21).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Token {
     pub operator: OpId,
@@ -46,17 +54,27 @@ pub(crate) struct Token {
 pub(crate) struct Parcel<B> {
     pub token: Token,
     pub message: Box<Message<B>>,
-    /// The groups whose cancellations concern the message.
-    pub ancestry: Ancestry,
 }
 
-/// What comes home from helpers.
+/// A message that waits for a read, or until the run may ask for it.
+pub(crate) struct Parked<B> {
+    pub token: Token,
+    pub message: Box<Message<B>>,
+    /// True if the home calls no operator before it until it is back (FLOW-33).
+    pub halts: bool,
+    /// The bytes of its reads.
+    pub _under_way: Option<Charge>,
+}
+
+/// What comes home from helpers, and from views.
 pub(crate) enum Homebound<B> {
     /// A message to an operator with state.
     Message(Box<Message<B>>),
+    /// A message that has waited: with what was read, or to ask again.
+    Back(Box<Parked<B>>, Option<Hold>),
     /// Every parcel of the token is worked off.
     Done(Token),
-    /// A helper has failed, at this operator.
+    /// A helper or a read has failed, at this operator.
     Failed(Error, Option<OpId>),
 }
 
@@ -81,6 +99,8 @@ struct BoardState<B> {
     /// The parcels of each token that are not worked off.
     open: FastMap<Token, u32>,
     homebound: VecDeque<Homebound<B>>,
+    /// What waits for reads.
+    late: Lot<Box<Parked<B>>>,
     /// Helpers in the middle of a turn: they hold the execution context.
     inside: u32,
     /// Helpers that sleep until there is work.
@@ -103,6 +123,7 @@ impl<B> Board<B> {
             offered: VecDeque::new(),
             open: FastMap::default(),
             homebound: VecDeque::new(),
+            late: Lot::new(),
             inside: 0,
             sleepers: Vec::new(),
             blocked: Vec::new(),
@@ -229,19 +250,74 @@ impl<B> Board<B> {
     pub fn worked_off(&self, token: Token) {
         let wake = {
             let mut state = self.state.lock();
-            let is_last = state.open.get_mut(&token).is_some_and(|count| {
-                *count -= 1;
-                *count == 0
-            });
-            if is_last {
-                state.open.remove(&token);
-                state.homebound.push_back(Homebound::Done(token));
-                self.announce(&mut state)
-            } else {
-                None
-            }
+            if state.work_off(token) { self.announce(&mut state) } else { None }
         };
         wake_up(wake);
+    }
+
+    /// Returns a ticket for a read, and the round (FLOW-32). Without a ticket, the credit is used up.
+    pub fn begin_read(&self, credit: ReadCredit) -> (Option<Ticket>, u64) {
+        let late = &mut self.state.lock().late;
+        (late.begin(credit), late.round())
+    }
+
+    /// The view has answered without a read.
+    pub fn withdraw_read(&self, ticket: Ticket) {
+        self.state.lock().late.withdraw(ticket);
+    }
+
+    /// Parks a message until its ticket is completed. If it is completed already, returns the message: it goes on.
+    pub fn park(
+        &self,
+        ticket: Ticket,
+        parked: Box<Parked<B>>,
+        reads: u32,
+        bytes: u64,
+    ) -> Option<(Box<Parked<B>>, Result<Hold>)> {
+        let mut state = self.state.lock();
+        let token = parked.token;
+        let early = state.late.park(ticket, parked, reads, bytes);
+        if early.is_none() {
+            state.count(token);
+        }
+        early
+    }
+
+    /// Keeps a message that asked in this round until the run may ask again. If it may already, returns the message.
+    pub fn refuse(&self, parked: Box<Parked<B>>, round: u64) -> Option<Box<Parked<B>>> {
+        let mut state = self.state.lock();
+        let token = parked.token;
+        let back = state.late.refuse(parked, round);
+        if back.is_none() {
+            state.count(token);
+        }
+        back
+    }
+
+    /// Forgets the parked messages for which `is_over` returns true. Their parcels are worked off.
+    pub fn forget(&self, mut is_over: impl FnMut(&mut Message<B>) -> bool) -> Vec<(Ticket, Box<Parked<B>>)> {
+        let mut state = self.state.lock();
+        let forgotten = state.late.forget(|parked| is_over(&mut parked.message));
+        if !forgotten.is_empty() {
+            for (_, parked) in &forgotten {
+                state.work_off(parked.token);
+            }
+            state.send_refused_home();
+            // The caller is the home: it is awake.
+            self.arrivals.store(state.homebound.len() as u32, Ordering::Relaxed);
+        }
+        forgotten
+    }
+
+    /// After [`Board::end`]: forgets all tickets and returns them. No completion has an effect then.
+    pub fn forget_all(&self) -> Vec<Ticket> {
+        let ((tickets, parked, outcomes), homebound) = {
+            let mut state = self.state.lock();
+            (state.late.clear(), std::mem::take(&mut state.homebound))
+        };
+        // The drop of a hold may take a lock of the view.
+        drop((parked, outcomes, homebound));
+        tickets
     }
 
     /// Says that a helper has failed, at this operator.
@@ -262,6 +338,14 @@ impl<B> Board<B> {
             self.idle.fetch_sub(1, Ordering::Relaxed);
         }
         wake
+    }
+
+    /// As [`Board::announce`], for what a view has sent. A view may say something that changes nothing.
+    fn announce_late(&self, state: &mut BoardState<B>) -> Option<Wake> {
+        if state.homebound.is_empty() || mutation::is_set(Mutation::CompletionDoesNotWake) {
+            return None;
+        }
+        self.announce(state)
     }
 
     /// Takes everything that has come home, and wakes the helpers that waited for that.
@@ -401,6 +485,80 @@ impl<B> Board<B> {
     /// Returns what is canceled for a group.
     pub fn cancellations(&self, group: GroupId) -> Option<Vec<Cancellation>> {
         self.cancellations.lock().get(&group).cloned()
+    }
+}
+
+impl<B> BoardState<B> {
+    /// Counts a parcel towards its token (FLOW-21).
+    fn count(&mut self, token: Token) {
+        if !mutation::is_set(Mutation::ParkedIsUncounted) {
+            *self.open.entry(token).or_default() += 1;
+        }
+    }
+
+    /// Notes that a parcel is worked off. If it is the last one of its token, puts that down for the home and returns
+    /// true.
+    fn work_off(&mut self, token: Token) -> bool {
+        let is_last = self.open.get_mut(&token).is_some_and(|count| {
+            *count -= 1;
+            *count == 0
+        });
+        if is_last {
+            self.open.remove(&token);
+            self.homebound.push_back(Homebound::Done(token));
+        }
+        is_last
+    }
+
+    /// Sends a message home that has waited. What it was counted for comes after it (FLOW-21).
+    fn send_back(&mut self, parked: Box<Parked<B>>, hold: Option<Hold>) {
+        let token = parked.token;
+        self.homebound.push_back(Homebound::Back(parked, hold));
+        self.work_off(token);
+    }
+
+    /// The run may ask again (FLOW-32).
+    fn send_refused_home(&mut self) {
+        for parked in self.late.take_refused() {
+            self.send_back(parked, None);
+        }
+    }
+}
+
+/// Views complete reads here, on any thread.
+impl<B: Batch> Completions for Board<B> {
+    fn complete(&self, ticket: Ticket, outcome: Result<Hold>) {
+        let (wake, ignored) = {
+            let mut state = self.state.lock();
+            let state = &mut *state;
+            let ignored = match state.late.complete(ticket, outcome) {
+                Completed::Early => None,
+                Completed::Ignored(outcome) => Some(outcome),
+                Completed::Back(parked, Ok(hold)) => {
+                    state.send_back(parked, Some(hold));
+                    state.send_refused_home();
+                    None
+                }
+                Completed::Back(parked, Err(error)) => {
+                    state.homebound.push_back(Homebound::Failed(error, Some(parked.message.operator)));
+                    None
+                }
+            };
+            (self.announce_late(state), ignored)
+        };
+        wake_up(wake);
+        // Its drop may take a lock of the view.
+        drop(ignored);
+    }
+
+    fn has_room(&self) {
+        let wake = {
+            let mut state = self.state.lock();
+            state.late.has_room();
+            state.send_refused_home();
+            self.announce_late(&mut state)
+        };
+        wake_up(wake);
     }
 }
 

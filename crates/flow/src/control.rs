@@ -163,6 +163,11 @@ impl QueryControl {
         self.started.map_or(0, |started| self.clock.now_nanos().saturating_sub(started))
     }
 
+    /// Returns the bytes that the query may hold at a time.
+    pub fn memory_limit(&self) -> u64 {
+        self.limits.memory_bytes
+    }
+
     /// Returns the bytes that are charged.
     pub fn memory(&self) -> u64 {
         self.memory.load(Ordering::Relaxed)

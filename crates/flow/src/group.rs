@@ -1,21 +1,11 @@
-//! Groups of scope instances: their ids, their nesting, and the cancellations of their work.
+//! Groups of scope instances: their ids, their tags, and the instances of the group outside that these belong to.
 //!
 //! The rows of one message that enter a scope together become the instances of one group. A row names its instance by a
-//! *tag*. [`Groups`] holds the groups that one node has opened, and the cancellations on that node.
+//! *tag*.
 //!
 //! - **FLOW-5.** The tags of a group are dense: `0..instances`. The number of instances travels with the end-of-stream,
 //!   so a reduction answers also for instances without rows (`count()` of nothing is 0).
 //! - **FLOW-6.** A group is at home on the node that opened it. Operators that keep state run at the home of the group.
-//! - **FLOW-7.** A cancellation drops rows and never ends. A cancelled group ends like any other, so no state is left
-//!   behind.
-//! - **FLOW-8.** A cancellation is an optimization, and local to its node. An operator that receives rows of a
-//!   cancelled instance must still give the right answer.
-
-use std::ops::Range;
-
-use mangrove_graph::FastMap;
-
-use crate::topology::OpId;
 
 /// The number of a node. Each node owns a share of the tablets of the graph.
 pub type NodeId = u16;
@@ -42,6 +32,11 @@ impl GroupId {
         self.0
     }
 
+    /// The group that a node has opened as its `number`th one, from 1 up.
+    pub(crate) fn of(node: NodeId, number: u64) -> Self {
+        GroupId((u64::from(node) << NODE_SHIFT) | number)
+    }
+
     /// Reads an id that another node sent.
     pub fn from_bits(bits: u64) -> Self {
         GroupId(bits)
@@ -49,7 +44,7 @@ impl GroupId {
 }
 
 /// A set of tags: a bit for each.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct TagSet {
     words: Vec<u64>,
 }
@@ -66,213 +61,83 @@ impl TagSet {
         new
     }
 
+    /// Adds all tags of another set. Returns true if the set lacked one of them.
+    pub fn insert_all(&mut self, others: &TagSet) -> bool {
+        if self.words.len() < others.words.len() {
+            self.words.resize(others.words.len(), 0);
+        }
+        let mut new = 0;
+        for (word, other) in self.words.iter_mut().zip(&others.words) {
+            new |= other & !*word;
+            *word |= other;
+        }
+        new != 0
+    }
+
     /// Returns true if the set contains the tag.
     pub fn contains(&self, tag: u32) -> bool {
         self.words.get(tag as usize / 64).is_some_and(|w| w & (1 << (tag % 64)) != 0)
     }
-}
 
-/// A group and the groups around it: each group with its parent and with the operator of its scope. The root group is
-/// left out.
-pub(crate) type Ancestry = Vec<(GroupId, GroupId, OpId)>;
-
-/// A cancellation: it concerns the rows of a group, or of some of its instances, at a range of operators, and all work
-/// in scopes nested there.
-#[derive(Clone, Debug)]
-pub(crate) struct Cancellation {
-    operators: Range<OpId>,
-    /// The cancelled instances; `None` stands for all.
-    tags: Option<TagSet>,
-}
-
-/// How the runtime treats a batch of a group.
-pub(crate) enum Disposition<'a> {
-    /// Deliver the batch.
-    Deliver,
-    /// Drop the batch.
-    Drop,
-    /// Deliver the batch without the rows of these tags.
-    DropTags(&'a TagSet),
-}
-
-/// The open groups of a node and their cancellations.
-#[derive(Default)]
-pub(crate) struct Groups {
-    node: NodeId,
-    /// The number of groups that this run has opened on this node.
-    opened: u64,
-    /// For each open group: the group around it, and the operator of the scope.
-    parents: FastMap<GroupId, (GroupId, OpId)>,
-    /// By the group that was cancelled. An entry is removed when its group is closed.
-    cancellations: FastMap<GroupId, Vec<Cancellation>>,
-    /// In an open run: the groups whose cancellations have changed since [`Groups::take_changes`].
-    changed: Option<Vec<GroupId>>,
-}
-
-impl Groups {
-    pub fn new(node: NodeId) -> Self {
-        Groups { node, ..Groups::default() }
+    /// Returns the number of tags.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Opens a group for the rows that enter a scope from `parent`, and returns its id.
-    pub fn open(&mut self, parent: GroupId, scope: OpId) -> GroupId {
-        self.opened += 1;
-        let id = GroupId((u64::from(self.node) << NODE_SHIFT) | self.opened);
-        self.parents.insert(id, (parent, scope));
-        id
+    /// Returns true if the set has no tag.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
     }
 
-    /// Clears the state of a run. Returns false if a group of it is still open.
-    pub fn reset(&mut self) -> bool {
-        self.opened = 0;
-        self.changed = None;
-        // The root group is never closed, so its cancellations are here until the run ends.
-        self.cancellations.clear();
-        self.parents.is_empty()
+    /// Returns the tags in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0_u32..)
+            .zip(&self.words)
+            .flat_map(|(at, word)| (0..64).filter(move |bit| word & (1_u64 << *bit) != 0).map(move |bit| at * 64 + bit))
     }
 
-    /// Forgets a group that has ended, and its cancellations.
-    pub fn close(&mut self, group: GroupId) {
-        self.parents.remove(&group);
-        if self.cancellations.remove(&group).is_some() {
-            self.note_change(group);
-        }
-    }
-
-    /// Notes changes of cancellations from here on, for the helpers of the run.
-    pub fn note_changes(&mut self) {
-        self.changed = Some(self.cancellations.keys().copied().collect());
-    }
-
-    fn note_change(&mut self, group: GroupId) {
-        if let Some(changed) = self.changed.as_mut().filter(|changed| changed.last() != Some(&group)) {
-            changed.push(group);
-        }
-    }
-
-    /// Returns the groups whose cancellations have changed, each with its cancellations.
-    pub fn take_changes(&mut self) -> Vec<(GroupId, Vec<Cancellation>)> {
-        let Some(changed) = self.changed.as_mut().filter(|changed| !changed.is_empty()) else { return Vec::new() };
-        let list = |group: GroupId| (group, self.cancellations.get(&group).cloned().unwrap_or_default());
-        changed.drain(..).map(list).collect()
-    }
-
-    /// Returns a group and the groups around it, for a helper.
-    pub fn ancestry(&self, group: GroupId) -> Ancestry {
-        let mut ancestry = Vec::new();
-        let mut inner = group;
-        while let Some(&(parent, scope)) = self.parents.get(&inner) {
-            ancestry.push((inner, parent, scope));
-            inner = parent;
-        }
-        ancestry
-    }
-
-    /// On a helper: replaces all groups by those of a parcel.
-    pub fn adopt(&mut self, ancestry: Ancestry) {
-        self.parents.clear();
-        self.parents.extend(ancestry.into_iter().map(|(group, parent, scope)| (group, (parent, scope))));
-    }
-
-    /// On a helper: replaces the cancellations of its groups by those that the home has published.
-    pub fn refresh(&mut self, published: impl Fn(GroupId) -> Option<Vec<Cancellation>>) {
-        self.cancellations.clear();
-        for group in self.parents.keys().copied().chain([GroupId::ROOT]) {
-            if let Some(list) = published(group) {
-                self.cancellations.insert(group, list);
-            }
-        }
-    }
-
-    /// Returns the number of groups that this run has opened.
-    pub fn opened(&self) -> u64 {
-        self.opened
-    }
-
-    /// Returns the number of groups that are open now.
-    pub fn open_count(&self) -> usize {
-        self.parents.len()
-    }
-
-    /// Cancels the work of a range of operators for a group, and for all groups nested in it there.
-    pub fn cancel(&mut self, group: GroupId, operators: Range<OpId>) {
-        self.cancellations.entry(group).or_default().push(Cancellation { operators, tags: None });
-        self.note_change(group);
-    }
-
-    /// Cancels one instance. Returns false if it was cancelled for this range already.
-    pub fn cancel_tag(&mut self, group: GroupId, operators: Range<OpId>, tag: u32) -> bool {
-        let list = self.cancellations.entry(group).or_default();
-        let at = match list.iter().position(|c| c.tags.is_some() && c.operators == operators) {
-            Some(at) => at,
-            None => {
-                list.push(Cancellation { operators, tags: Some(TagSet::default()) });
-                list.len() - 1
-            }
-        };
-        let is_new = list[at].tags.as_mut().is_some_and(|tags| tags.insert(tag));
-        if is_new {
-            self.note_change(group);
-        }
-        is_new
-    }
-
-    /// Returns how to treat a batch of a group that waits at an operator. Ends are always delivered (FLOW-7). If
-    /// several sets of tags are cancelled for the operator, the result has only one of them (FLOW-8 allows that).
-    pub fn disposition(&self, group: GroupId, operator: OpId) -> Disposition<'_> {
-        if self.cancellations.is_empty() {
-            return Disposition::Deliver;
-        }
-        let mut cancelled = None;
-        for cancellation in self.cancellations.get(&group).into_iter().flatten() {
-            if cancellation.operators.contains(&operator) {
-                match &cancellation.tags {
-                    None => return Disposition::Drop,
-                    Some(tags) => cancelled = Some(tags),
-                }
-            }
-        }
-        // A nested group is cancelled with any group around it.
-        let mut inner = group;
-        while let Some(&(parent, scope)) = self.parents.get(&inner) {
-            let is_cancelled = |c: &Cancellation| c.tags.is_none() && c.operators.contains(&scope);
-            if self.cancellations.get(&parent).is_some_and(|list| list.iter().any(is_cancelled)) {
-                return Disposition::Drop;
-            }
-            inner = parent;
-        }
-        cancelled.map_or(Disposition::Deliver, Disposition::DropTags)
+    /// Removes all tags. The memory is kept.
+    pub(crate) fn clear(&mut self) {
+        self.words.clear();
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cancelling_reaches_nested_groups_and_spares_the_rest() {
-        let mut groups = Groups::new(3);
-        let outer = groups.open(GroupId::ROOT, 2);
-        let inner = groups.open(outer, 4);
-        assert_eq!((outer.home(), inner.home()), (3, 3));
-        groups.cancel(GroupId::ROOT, 0..6);
-        assert!(matches!(groups.disposition(GroupId::ROOT, 5), Disposition::Drop));
-        assert!(matches!(groups.disposition(GroupId::ROOT, 6), Disposition::Deliver));
-        assert!(matches!(groups.disposition(inner, 5), Disposition::Drop));
-        let later = groups.open(GroupId::ROOT, 7);
-        assert!(matches!(groups.disposition(later, 8), Disposition::Deliver));
+/// Sets with the same tags are equal, whatever memory they have.
+impl PartialEq for TagSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
     }
+}
 
-    #[test]
-    fn one_instance_is_cancelled_alone() {
-        let mut groups = Groups::new(0);
-        let group = groups.open(GroupId::ROOT, 1);
-        assert!(groups.cancel_tag(group, 2..4, 70));
-        assert!(!groups.cancel_tag(group, 2..4, 70));
-        let Disposition::DropTags(tags) = groups.disposition(group, 3) else {
-            panic!("rows of one tag are to be dropped")
-        };
-        assert!(tags.contains(70) && !tags.contains(7));
-        assert!(matches!(groups.disposition(group, 4), Disposition::Deliver));
+impl Eq for TagSet {}
+
+impl FromIterator<u32> for TagSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(tags: I) -> Self {
+        let mut set = TagSet::default();
+        for tag in tags {
+            set.insert(tag);
+        }
+        set
     }
+}
+
+/// The instances of the group outside that the instances of a group belong to. If all work of an instance outside is
+/// canceled, so is the work of the instances inside that belong to it (FLOW-40).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OuterTags {
+    /// All belong to this instance.
+    One(u32),
+    /// Each belongs to the instance with the same tag, as in the iterations of a loop.
+    Same,
+    /// By tag inside: the tag outside. An instance that works for several instances outside has
+    /// [`OuterTags::SEVERAL`].
+    Each(Vec<u32>),
+    /// As [`OuterTags::Each`]; the operator of the scope adds instances as they come
+    /// ([`crate::Output::add_instances`]).
+    Growing(Vec<u32>),
+}
+
+impl OuterTags {
+    /// In place of a tag outside: only the cancellation of the whole group outside cancels the instance.
+    pub const SEVERAL: u32 = u32::MAX;
 }

@@ -23,7 +23,9 @@ use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
 use crate::board::{Board, Parcel, Token, Wake};
 use crate::control::QueryControl;
+use crate::late::ReadCredit;
 use crate::mutation::{self, Mutation};
+use crate::operator::WeakState;
 use crate::sharing::Sharers;
 use crate::topology::Topology;
 use crate::work::{Progress, RUNNING, Work, has_ended};
@@ -35,9 +37,13 @@ pub struct OpenRun<B: Batch> {
     pub(crate) context: Weak<Option<B::Context>>,
     pub(crate) control: Arc<QueryControl>,
     pub(crate) topology: Arc<Topology>,
-    /// For each operator, true if a helper uses its own replica.
-    pub(crate) local: Arc<[bool]>,
+    /// For each operator, the lowest port at which a helper uses its own replica.
+    pub(crate) local: Arc<[Option<u8>]>,
+    /// For each operator, the state that threads share (FLOW-29). The home holds it.
+    pub(crate) states: Arc<[Option<WeakState>]>,
     pub(crate) sharers: Sharers,
+    /// The late reads that the run may have under way.
+    pub(crate) credit: ReadCredit,
     /// True if the time inside operators is measured.
     pub(crate) timed: bool,
 }
@@ -50,7 +56,9 @@ impl<B: Batch> Clone for OpenRun<B> {
             control: self.control.clone(),
             topology: self.topology.clone(),
             local: self.local.clone(),
+            states: self.states.clone(),
             sharers: self.sharers.clone(),
+            credit: self.credit,
             timed: self.timed,
         }
     }
@@ -176,7 +184,8 @@ impl<B: Batch> Helper<B> {
         let Some(context) = self.run.context.upgrade() else { return Ok(HelperStatus::Over) };
         turn.work.context = context;
         if !std::mem::replace(&mut self.has_begun, true) {
-            turn.work.begin_local()?;
+            turn.work.begin_local(&self.run.states)?;
+            turn.work.read_late(&self.run.board, self.run.credit);
         }
         let control = &self.run.control;
         let started = control.clock().now_nanos();
@@ -190,19 +199,22 @@ impl<B: Batch> Helper<B> {
             let token = match self.token {
                 Some(token) => token,
                 None => {
-                    let Some(Parcel { token, message, ancestry }) = board.take() else {
+                    let Some(Parcel { token, message }) = board.take() else {
                         status = HelperStatus::Idle;
                         break;
                     };
-                    turn.work.router.groups.adopt(ancestry);
                     self.version = u64::MAX;
                     turn.work.router.accept_shared(message);
+                    if let Some(asking) = &mut turn.work.asking {
+                        asking.token = Some(token);
+                    }
                     *self.token.insert(token)
                 }
             };
             let version = board.version();
             if std::mem::replace(&mut self.version, version) != version {
-                turn.work.router.groups.refresh(|group| board.cancellations(group));
+                // All that follows from a parcel at kernels is of its group.
+                turn.work.router.groups.adopt(token.group, board.cancellations(token.group));
             }
             let is_done = match RUNNING.set(control, || turn.work.run(control, 1))? {
                 Progress::Yielded => false,

@@ -4,7 +4,7 @@
 //!   message, the cursor and the execution context alone, but for random numbers. So another replica of the kernel may
 //!   take the next step, and a kernel may work on other messages in between.
 
-use mangrove_graph::Result;
+use mangrove_graph::{Need, Result};
 
 use crate::batch::Batch;
 use crate::cursor::{Cursor, Detail, Step};
@@ -22,6 +22,14 @@ pub trait Kernel<B: Batch>: Send {
     /// Ends a run: drops everything that was read for it.
     fn recycle(&mut self) {}
 
+    /// Returns what the next step of a message will read. Called only if the view may be late; the step is taken while
+    /// all of this is at hand (FLOW-31). It names all rows that are left, not those of one step: rows may be canceled
+    /// before the step, and another replica may take it. A kernel that reads in phases takes a step for each.
+    fn needs<'a>(&'a mut self, input: &'a B, at: &'a Cursor, context: &'a B::Context) -> Result<Need<'a>> {
+        let _ = (input, at, context);
+        Ok(Need::Nothing)
+    }
+
     /// Works on a message from the cursor on, and sends results in `group`, the group of the message. A step sends
     /// about one message. After [`Step::Done`] the runtime drops `input` without a look at it.
     fn step(&mut self, input: &mut B, at: &mut Cursor, group: GroupId, out: &mut Output<'_, B>) -> Result<Step>;
@@ -37,12 +45,10 @@ pub trait Kernel<B: Batch>: Send {
         context: &B::Context,
     ) -> Result<Option<Part<B>>> {
         let _ = context;
-        let left = input.rows().saturating_sub(at.row as usize + 1);
-        if left < rows_min || matches!(at.detail, Detail::Held(_)) {
+        if matches!(at.detail, Detail::Held(_)) {
             return Ok(None);
         }
-        let batch = input.split_off(input.rows() - left.div_ceil(2));
-        Ok(Some(Part { batch, cursor: Cursor::default() }))
+        Ok(Part::cut_off(input, at, rows_min))
     }
 }
 
@@ -52,4 +58,16 @@ pub struct Part<B> {
     pub batch: B,
     /// The position at which it begins.
     pub cursor: Cursor,
+}
+
+impl<B: Batch> Part<B> {
+    /// Cuts off half of the rows after the row at hand, if there are as many as `rows_min`.
+    pub fn cut_off(input: &mut B, at: &Cursor, rows_min: usize) -> Option<Self> {
+        let left = input.rows().saturating_sub(at.row as usize + 1);
+        if left == 0 || left < rows_min {
+            return None;
+        }
+        let batch = input.split_off(input.rows() - left.div_ceil(2));
+        Some(Part { batch, cursor: Cursor::default() })
+    }
 }

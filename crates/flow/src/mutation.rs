@@ -1,4 +1,4 @@
-//! Rules that a test may break, to see that the simulation of helpers notices (feature `mutations`).
+//! Rules that a test may break, to see that the simulation of queries notices (feature `mutations`).
 
 /// A rule that is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,36 @@ pub enum Mutation {
     HomeSleepsBesideWork,
     /// A passing operator of a helper keeps what it holds.
     PassingOperatorKeepsRows,
+    /// A cancellation does not reach nested groups (FLOW-40).
+    CancellationStopsAtGroup,
+    /// A cancellation reaches the instances nested in the next instance (FLOW-40).
+    CancellationReachesNeighbor,
+    /// Operators with state are not told of cancellations (FLOW-41).
+    StateOutlivesCancellation,
+    /// Batches of a canceled group stay in their inboxes (FLOW-41).
+    MessagesOutliveCancellation,
+    /// A message that waits for a read does not count towards its token (FLOW-21).
+    ParkedIsUncounted,
+    /// A completion of a ticket that has ended completes the next ticket of the same number (FLOW-30).
+    LateCompletionIsHeeded,
+    /// A completion that comes before its message is parked is lost.
+    EarlyCompletionIsLost,
+    /// A hold is dropped before its step (FLOW-31).
+    HoldIsDroppedEarly,
+    /// A refused message waits although the run may ask again (FLOW-32).
+    RoundIsIgnored,
+    /// A refused message does not come back (FLOW-32).
+    RefusedIsKept,
+    /// A message that must keep its order overtakes one that waits for a read (FLOW-33).
+    OrderOfWaitingIsIgnored,
+    /// A completion does not wake the home (FLOW-23).
+    CompletionDoesNotWake,
+    /// The rest of a heavy row goes after the end of its group (FLOW-45).
+    HeavyRowGoesAfterEnd,
+    /// A helper's replica does not join the state that the home shares (FLOW-29).
+    ReplicaDoesNotJoin,
+    /// A helper's replica receives batches at all ports of an operator with shared state (FLOW-29).
+    EveryPortIsShared,
 }
 
 #[cfg(feature = "mutations")]

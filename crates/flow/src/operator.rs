@@ -10,18 +10,42 @@
 //!   for the group is worked off.
 //! - **FLOW-4.** An operator keeps nothing of a run after [`Operator::recycle`] returned true: no rows, states, charges
 //!   or values of parameters.
+//! - **FLOW-29.** After [`Operator::share`], any thread of the run changes the shared state, in any order. Only the
+//!   home receives ends of groups, and batches at ports below [`Shared::from_port`]. The end of a group comes after
+//!   every thread has worked off the group's rows (FLOW-21). So the state of the group is complete then, and no thread
+//!   uses it after that.
 
+use std::any::Any;
+use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use mangrove_graph::Result;
+use mangrove_graph::{Need, Result};
 
 use crate::batch::Batch;
+use crate::cancel::Disposition;
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
-use crate::group::{GroupId, NodeId, TagSet};
+use crate::group::{GroupId, NodeId, OuterTags, TagSet};
+use crate::heavy::Apart;
+use crate::policy::Policy;
 use crate::router::Router;
 use crate::topology::OpId;
+
+/// The state of an operator that the threads of an open run change together (FLOW-29). Its locks are held for a part of
+/// a call, and never while an operator sends.
+pub type SharedState = Arc<dyn Any + Send + Sync>;
+
+/// What an operator of the home shares with its replicas ([`Operator::share`]).
+pub struct Shared {
+    /// The state.
+    pub state: SharedState,
+    /// Batches at this port and at higher ones go to the replica of the helper. Those at lower ports go home.
+    pub from_port: u8,
+}
+
+/// A reference to a shared state that its operator at the home holds.
+pub(crate) type WeakState = Weak<dyn Any + Send + Sync>;
 
 /// An operator with state, of one query on one node. It keeps its state by group and tag.
 ///
@@ -43,6 +67,20 @@ pub trait Operator<B: Batch>: Send {
         false
     }
 
+    /// Returns what [`Operator::receive`] will read for a batch. Called only if the view may be late; the batch is
+    /// received while all of this is at hand (FLOW-31). What an operator reads at the end of a group is not asked for, so
+    /// the read blocks.
+    fn needs<'a>(
+        &'a mut self,
+        port: u8,
+        batch: &'a B,
+        context: &'a B::Context,
+        control: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        let _ = (port, batch, context, control);
+        Ok(Need::Nothing)
+    }
+
     /// Receives a batch of a group at a port.
     fn receive(&mut self, port: u8, group: GroupId, batch: B, out: &mut Output<'_, B>) -> Result<()>;
 
@@ -55,10 +93,23 @@ pub trait Operator<B: Batch>: Send {
         Ok(batch)
     }
 
-    /// Returns true if the operator holds rows only for speed, and may send them at any time, merged or not. A helper
+    /// Returns true if the operator holds no rows, or only for speed, so that it may send them at any time. A helper
     /// then calls its own replica instead of sending the rows home.
     fn is_passing(&self) -> bool {
         false
+    }
+
+    /// At the home, when the run is opened for helpers: an operator that any thread may call puts its state into a form
+    /// that threads share, and returns it (FLOW-29). A helper then calls its own replica instead of sending the rows
+    /// home. This default returns `None`: the state stays at the home.
+    fn share(&mut self) -> Option<Shared> {
+        None
+    }
+
+    /// On a helper, before any batch: receives what [`Operator::share`] of the home's operator has returned. A replica
+    /// keeps a weak reference, so that the state ends with the run.
+    fn join(&mut self, state: &SharedState) {
+        let _ = state;
     }
 
     /// On a helper, which is about to end its parcel: sends what a passing operator holds.
@@ -87,6 +138,20 @@ pub trait Operator<B: Batch>: Send {
         let _ = at;
         self.finish(port, group, instances, out)?;
         Ok(Step::Done)
+    }
+
+    /// For the operator of a scope: an instance of a group inside is heavy (FLOW-44). If it may, the operator cancels it
+    /// there and lets it begin again in a group of its own. This default lets it stay.
+    fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, B>) -> Result<Apart> {
+        let _ = (inside, tag, out);
+        Ok(Apart::Stays)
+    }
+
+    /// Instances of a group are canceled here: those of `tags`, or all if there are none. The operator drops their
+    /// state and releases its charge (FLOW-41). No row of them comes any more, but the end of their group does
+    /// (FLOW-7). It is also called for groups of which the operator holds nothing. This default does nothing.
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, B>) {
+        let _ = (group, tags, out);
     }
 }
 
@@ -135,14 +200,26 @@ impl<'a, B: Batch> Output<'a, B> {
         self.router.complete = true;
     }
 
-    /// Opens a group of scope instances inside `parent`. Its home is this node.
-    pub fn open_group(&mut self, parent: GroupId) -> GroupId {
-        self.router.groups.open(parent, self.operator)
+    /// Opens a group of scope instances inside `parent`. Its home is this node. `outer` says which instances of the
+    /// parent its instances belong to: they are canceled together (FLOW-40).
+    pub fn open_group(&mut self, parent: GroupId, outer: OuterTags) -> GroupId {
+        self.router.open_group(parent, self.operator, outer)
+    }
+
+    /// Returns the policy of the scope, for the operator of a scope.
+    pub fn policy(&self) -> Policy {
+        self.router.topology.policy(self.operator)
+    }
+
+    /// Adds instances to a group with [`OuterTags::Growing`]: for each one, the instance of the parent that it belongs
+    /// to.
+    pub fn add_instances(&mut self, group: GroupId, outer: impl IntoIterator<Item = u32>) {
+        self.router.groups.add_instances(group, outer);
     }
 
     /// Closes a group that has ended at every operator of its scope.
     pub fn close_group(&mut self, group: GroupId) {
-        self.router.groups.close(group);
+        self.router.close_group(group);
     }
 
     /// Cancels the work that the operators of a range still have to do for a group.
@@ -150,7 +227,8 @@ impl<'a, B: Batch> Output<'a, B> {
         self.router.groups.cancel(group, operators);
     }
 
-    /// Cancels the work that the operators of a range still have to do for one instance of a group.
+    /// Cancels the work that the operators of a range still have to do for one instance of a group, and for all
+    /// instances nested in it there (FLOW-40).
     pub fn cancel_tag(&mut self, group: GroupId, operators: Range<OpId>, tag: u32) {
         if self.router.groups.cancel_tag(group, operators, tag) {
             self.router.tags_cancelled += 1;
@@ -159,16 +237,21 @@ impl<'a, B: Batch> Output<'a, B> {
 
     /// Returns true if the operator's own work for a group is cancelled.
     pub fn is_cancelled(&self, group: GroupId) -> bool {
-        matches!(self.router.groups.disposition(group, self.operator), crate::group::Disposition::Drop)
+        matches!(self.router.groups.disposition(group, self.operator), Disposition::Drop)
     }
 
     /// Returns the cancelled instances of a group. The runtime drops their rows from batches that arrive. An operator
-    /// that keeps rows, or that passes the tags of the outer group on into its scope, asks here.
-    pub fn cancelled_tags(&self, group: GroupId) -> Option<&TagSet> {
+    /// that keeps rows asks here.
+    pub fn cancelled_tags(&self, group: GroupId) -> Option<Cow<'_, TagSet>> {
         match self.router.groups.disposition(group, self.operator) {
-            crate::group::Disposition::DropTags(tags) => Some(tags),
+            Disposition::DropTags(tags) => Some(tags),
             _ => None,
         }
+    }
+
+    /// Returns true if the view of the run may be late.
+    pub fn reads_late(&self) -> bool {
+        B::late(self.context).is_some()
     }
 
     /// Returns the operator's number in the topology.

@@ -1,4 +1,5 @@
-//! The router of one node: an inbox for each operator, frames for other nodes, and the counts that close a stream.
+//! The router of one node: it puts messages into inboxes and frames, chooses the next one, and counts what closes a
+//! stream.
 //!
 //! ```text
 //! emit ─┬─ one node, inbox of the receiver idle ─► direct message (one, not charged) ─┐
@@ -18,80 +19,23 @@
 //!   charged are the message that an operator is working on, the direct message, and frames.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use mangrove_graph::{Error, FastMap, Result};
 
 use crate::batch::Batch;
+use crate::cancel::Groups;
 use crate::control::QueryControl;
-use crate::cursor::Cursor;
-use crate::group::{GroupId, Groups, NodeId};
+use crate::cursor::{Cursor, Detail};
+use crate::group::{GroupId, NodeId, OuterTags};
+use crate::lanes::{LaneNumber, Lanes, Place};
+use crate::message::{Body, Message};
+use crate::queues::Queues;
 use crate::topology::{Exchange, OpId, Topology};
-
-/// A message on its way along an edge. Messages are boxed: they are large, and move several times.
-pub(crate) struct Message<B> {
-    /// The receiver.
-    pub operator: OpId,
-    /// The port of the receiver.
-    pub port: u8,
-    pub group: GroupId,
-    pub body: Body<B>,
-    /// How far the receiver has worked it off.
-    pub cursor: Cursor,
-}
-
-impl<B> Message<B> {
-    /// Returns true if it is a batch.
-    pub fn is_data(&self) -> bool {
-        matches!(self.body, Body::Data { .. })
-    }
-}
-
-/// The content of a message.
-pub(crate) enum Body<B> {
-    /// A batch (`None` once it is worked off), and the bytes that the query is charged for it while it waits (FLOW-13);
-    /// 0 before it has waited.
-    Data { batch: Option<B>, charged: u64 },
-    /// The end-of-stream of a sender for the group: how many messages it sent here (FLOW-12), and how many instances
-    /// the group had (FLOW-5).
-    End { messages: u64, instances: u32 },
-    /// The end of a group of which the operator has worked off a part. It is never sent.
-    Closing { instances: u32 },
-}
-
-impl<B> Body<B> {
-    /// A batch that is not charged yet.
-    pub fn data(batch: B) -> Self {
-        Body::Data { batch: Some(batch), charged: 0 }
-    }
-}
 
 /// The maximum number of boxes that a router keeps for later messages.
 const SPARE_BOXES_MAX: usize = 8;
-
-/// The messages that wait at an operator. A message that returns from a scope goes before a message that would enter
-/// it.
-pub(crate) struct Inbox<B> {
-    /// The messages at port 0, where a stream enters.
-    pub entering: VecDeque<Box<Message<B>>>,
-    /// The messages at the other ports, to which the pipelines inside a scope send their results.
-    pub returning: VecDeque<Box<Message<B>>>,
-}
-
-impl<B> Inbox<B> {
-    fn new() -> Self {
-        Inbox { entering: VecDeque::new(), returning: VecDeque::new() }
-    }
-
-    pub fn pop(&mut self) -> Option<Box<Message<B>>> {
-        self.returning.pop_front().or_else(|| self.entering.pop_front())
-    }
-
-    /// Returns true if the operator has nothing to do.
-    pub fn is_idle(&self) -> bool {
-        self.entering.is_empty() && self.returning.is_empty()
-    }
-}
 
 /// The counts of the messages of a group that have arrived at a port. Kept only if the query runs on several nodes.
 #[derive(Default, Clone, Copy)]
@@ -111,19 +55,18 @@ pub(crate) struct Router<B: Batch> {
     pub node: NodeId,
     pub nodes: u16,
     pub topology: Arc<Topology>,
-    pub inboxes: Vec<Inbox<B>>,
+    /// The inboxes that groups share.
+    pub queues: Queues<B>,
+    /// Inboxes of groups whose scopes have a policy.
+    lanes: Lanes<B>,
     /// A message to an operator whose inbox was idle when the message was sent.
     pub direct: Option<Box<Message<B>>>,
-    /// On a helper: for each operator, true if the helper uses its own replica. Messages to the others go home.
-    pub local: Option<Arc<[bool]>>,
+    /// On a helper: for each operator, the lowest port at which the helper uses its replica. Other messages go home.
+    pub local: Option<Arc<[Option<u8>]>>,
     /// On a helper: messages for the home.
     pub homebound: Vec<Box<Message<B>>>,
     /// Boxes of messages that are worked off.
     spare: Vec<Box<Message<B>>>,
-    /// A bit for each operator: set if its inbox is not idle.
-    pub ready: Vec<u64>,
-    /// A bit for each operator of a scope: set if a message that came back from its scope waits.
-    returned: Vec<u64>,
     pub groups: Groups,
     /// Batches that wait for the client.
     pub results: VecDeque<B>,
@@ -135,6 +78,8 @@ pub(crate) struct Router<B: Batch> {
     pub rows_out: Vec<u64>,
     /// The number of single instances that were cancelled.
     pub tags_cancelled: u64,
+    /// The number of heavy instances that have begun again in a group of their own.
+    pub set_apart: u64,
     /// By operator, edge, group and receiving node: the data messages sent, for the end to announce (FLOW-12). Kept
     /// only if the query runs on several nodes.
     sent: FastMap<(OpId, usize, GroupId, NodeId), u64>,
@@ -147,19 +92,19 @@ impl<B: Batch> Router<B> {
         Router {
             node,
             nodes,
-            inboxes: (0..count).map(|_| Inbox::new()).collect(),
+            queues: Queues::new(0, count),
+            lanes: Lanes::default(),
             direct: None,
             local: None,
             homebound: Vec::new(),
             spare: Vec::new(),
-            ready: vec![0; count.div_ceil(64)],
-            returned: vec![0; count.div_ceil(64)],
             groups: Groups::new(node),
             results: VecDeque::new(),
             complete: false,
             outbox: Vec::new(),
             rows_out: vec![0; count],
             tags_cancelled: 0,
+            set_apart: 0,
             sent: FastMap::default(),
             arrivals: FastMap::default(),
             topology,
@@ -174,9 +119,10 @@ impl<B: Batch> Router<B> {
             && self.outbox.is_empty()
             && self.sent.is_empty()
             && self.arrivals.is_empty()
-            && self.inboxes.iter().all(Inbox::is_idle);
+            && self.queues.is_idle()
+            && self.lanes.reset();
         self.complete = false;
-        self.tags_cancelled = 0;
+        (self.tags_cancelled, self.set_apart) = (0, 0);
         self.rows_out.fill(0);
         self.groups.reset() && is_over
     }
@@ -255,17 +201,11 @@ impl<B: Batch> Router<B> {
 
     /// A message in a spare box, or else in a new one.
     pub fn message(&mut self, operator: OpId, port: u8, group: GroupId, body: Body<B>) -> Box<Message<B>> {
-        match self.spare.pop() {
-            Some(mut message) => {
-                (message.operator, message.port, message.group) = (operator, port, group);
-                message.body = body;
-                message
-            }
-            None => Box::new(Message { operator, port, group, body, cursor: Cursor::default() }),
-        }
+        message_in(&mut self.spare, operator, port, group, body)
     }
 
     /// Keeps the box of a message that is worked off.
+    #[inline(always)]
     pub fn worked_off(&mut self, mut message: Box<Message<B>>) {
         if self.spare.len() < SPARE_BOXES_MAX {
             message.body = Body::End { messages: 0, instances: 0 };
@@ -277,11 +217,13 @@ impl<B: Batch> Router<B> {
     /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its
     /// inbox.
     fn send_here(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
-        if self.local.as_ref().is_some_and(|local| !local[message.operator as usize]) {
+        let is_here =
+            |local: &Arc<[Option<u8>]>| local[message.operator as usize].is_some_and(|port| port <= message.port);
+        if !self.local.as_ref().is_none_or(is_here) {
             self.homebound.push(message);
             return Ok(());
         }
-        if self.direct.is_none() && self.inboxes[message.operator as usize].is_idle() {
+        if self.direct.is_none() && self.queues.is_idle_at(message.operator) && self.lane_of(&message) == 0 {
             self.direct = Some(message);
             return Ok(());
         }
@@ -306,52 +248,46 @@ impl<B: Batch> Router<B> {
 
     /// Puts a message that is charged already into its operator's inbox.
     pub fn accept_shared(&mut self, message: Box<Message<B>>) {
-        let operator = message.operator as usize;
-        let (word, bit) = (operator / 64, 1 << (operator % 64));
-        if self.returns(&message) {
-            self.returned[word] |= bit;
+        let returns = self.returns(&message);
+        match self.lane_of(&message) {
+            0 => self.queues.push_back(message, returns),
+            lane => self.lanes.push_back(lane, message, returns),
         }
-        let inbox = &mut self.inboxes[operator];
-        // A stream enters an operator at port 0; the messages that a scope sends back arrive at the others.
-        if message.port == 0 {
-            inbox.entering.push_back(message);
-        } else {
-            inbox.returning.push_back(message);
-        }
-        self.ready[word] |= bit;
     }
 
-    /// Returns the lowest of these operators at which batches wait, and how many.
-    pub fn lowest_waiting(&self, operators: &[bool]) -> Option<(OpId, usize)> {
-        let waiting = |inbox: &Inbox<B>| inbox.entering.iter().filter(|message| message.is_data()).count();
-        let mut all = operators.iter().zip(&self.inboxes).enumerate().filter(|(_, (is_one, _))| **is_one);
-        all.find_map(|(at, (_, inbox))| match waiting(inbox) {
-            0 => None,
-            count => Some((at as OpId, count)),
-        })
+    /// Returns the lane that a message waits in (FLOW-42).
+    #[inline]
+    fn lane_of(&self, message: &Message<B>) -> LaneNumber {
+        if self.lanes.is_empty() {
+            return 0;
+        }
+        // The operator of a scope is outside its scope.
+        let comes_back = message.port != 0 && self.topology.is_scope(message.operator);
+        let outside = if comes_back { self.groups.parent(message.group) } else { None };
+        self.lanes.of(outside.unwrap_or(message.group))
+    }
+
+    /// Opens a group of instances of a scope. Returns its id.
+    pub fn open_group(&mut self, parent: GroupId, scope: OpId, outer: OuterTags) -> GroupId {
+        let group = self.groups.open(parent, scope, outer);
+        let policy = self.topology.policy(scope);
+        if policy.needs_lanes() || !self.lanes.is_empty() {
+            self.lanes.open(group, parent, scope, self.topology.inside(scope), policy);
+        }
+        group
+    }
+
+    /// Closes a group that has ended.
+    pub fn close_group(&mut self, group: GroupId) {
+        self.groups.close(group);
+        if !self.lanes.is_empty() {
+            self.lanes.close(group);
+        }
     }
 
     /// Returns true if a message waits here, beside `count` messages at an operator.
     pub fn has_work_beside(&self, operator: OpId, count: usize) -> bool {
-        self.direct.is_some()
-            || self.ready.iter().map(|word| word.count_ones()).sum::<u32>() > 1
-            || self.inboxes[operator as usize].entering.len() > count
-            || !self.inboxes[operator as usize].returning.is_empty()
-    }
-
-    /// Takes the oldest batches out of an operator's inbox, `count` of them.
-    pub fn take_oldest(&mut self, operator: OpId, count: usize) -> Vec<Box<Message<B>>> {
-        let mut taken = Vec::with_capacity(count);
-        let queue = std::mem::take(&mut self.inboxes[operator as usize].entering);
-        for message in queue {
-            if taken.len() < count && message.is_data() {
-                taken.push(message);
-            } else {
-                self.inboxes[operator as usize].entering.push_back(message);
-            }
-        }
-        self.update_ready(operator);
-        taken
+        self.direct.is_some() || self.queues.has_work_beside(operator, count) || self.lanes.next(None).is_some()
     }
 
     /// On a helper: takes all messages, in ascending order of their operators.
@@ -360,92 +296,169 @@ impl<B: Batch> Router<B> {
             // FLOW-13: it was not charged, because it did not wait.
             self.enqueue(direct, control)?;
         }
-        let mut all = Vec::new();
-        for inbox in &mut self.inboxes {
-            all.extend(inbox.entering.drain(..).chain(inbox.returning.drain(..)));
-        }
-        self.ready.fill(0);
-        self.returned.fill(0);
-        Ok(all)
+        Ok(self.queues.take_all())
     }
 
-    /// Returns true if a message comes back to the operator of a scope from inside the scope.
-    fn returns(&self, message: &Message<B>) -> bool {
-        message.port != 0 && self.topology.is_scope(message.operator)
-    }
-
-    /// Puts a message that is worked off in part back to the front of its queue (FLOW-2). It is older than any message
-    /// there, so FLOW-11 holds.
-    pub fn put_back(&mut self, mut message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
-        let Message { body, cursor, .. } = &mut *message;
-        if let Body::Data { batch: Some(batch), charged } = body {
-            // A batch is measured only once: measuring may cost more than a step.
-            if *charged == 0 {
-                *charged = batch.bytes() as u64;
+    /// Drops the batches of a group that wait at some operators, and releases their charge (FLOW-41).
+    pub fn drop_batches(&mut self, group: GroupId, operators: Range<OpId>, control: &QueryControl) {
+        let nodes = self.nodes;
+        let change = |message: &mut Message<B>| {
+            let Message { group: of, body: Body::Data { batch, charged }, cursor, .. } = message else { return true };
+            if *of == group && batch.take().is_some() {
+                control.release(std::mem::take(charged) + cursor.bytes());
+                *cursor = Cursor::default();
             }
-            control.charge(*charged + cursor.bytes())?;
+            // FLOW-12: between nodes, each message counts when it is taken out.
+            nodes > 1 || batch.is_some()
+        };
+        // Messages that come back to the scope's operator wait outside the scope.
+        let outside = self.groups.parent(group).map_or(0, |parent| self.lanes.of(parent));
+        let inside = self.lanes.of(group);
+        for operator in operators.start..operators.end.min(self.topology.len() as OpId) {
+            self.queues.retain(operator, change);
+            for lane in [inside, outside] {
+                if lane > 0 {
+                    self.lanes.retain(lane, operator, change);
+                }
+            }
         }
-        // The rest of an end of a scope decides no instance: it waits until what was sent is worked off, as if its
-        // rows entered.
-        let returns = self.returns(&message) && !matches!(message.body, Body::Closing { .. });
-        if returns {
-            // It goes before all others again (FLOW-14).
-            self.returned[message.operator as usize / 64] |= 1 << (message.operator % 64);
-        }
-        let waits = self.returns(&message) && !returns;
-        let inbox = &mut self.inboxes[message.operator as usize];
-        if message.port == 0 || waits {
-            inbox.entering.push_front(message);
-        } else {
-            inbox.returning.push_front(message);
-        }
+    }
+
+    /// Returns true if a message comes back to the operator of a scope from an operator inside, so that it goes before all
+    /// others (FLOW-14). What passes a scope with nothing inside does not: a loop of it would never let others work.
+    fn returns(&self, message: &Message<B>) -> bool {
+        message.port != 0 && self.topology.has_inside(message.operator)
+    }
+
+    /// Puts a message that is worked off in part back to the front of its queue, in the lane that it was taken from
+    /// (FLOW-2). It is older than any message there, so FLOW-11 holds.
+    pub fn put_back(&mut self, lane: LaneNumber, mut message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
+        charge_rest(&mut message, control)?;
+        self.bring_back(lane, message);
         Ok(())
+    }
+
+    /// As [`Router::put_back`], for a message that is charged already.
+    fn bring_back(&mut self, lane: LaneNumber, message: Box<Message<B>>) {
+        // The rest of an end of a scope decides no instance: it waits until what was sent is worked off, as if its
+        // rows entered. Any other message that returns goes before all others again (FLOW-14).
+        let comes_back = self.returns(&message);
+        let returns = comes_back && !matches!(message.body, Body::Closing { .. });
+        let enters = message.port == 0 || comes_back && !returns;
+        match lane {
+            0 => self.queues.push_front(message, returns, enters),
+            lane => self.lanes.push_front(lane, message, returns, enters),
+        }
+    }
+
+    /// Puts a message that has waited elsewhere, and is charged, back to the front of its queue. It goes before the
+    /// direct message, which is newer (FLOW-11), and before all others in the lane of its group (FLOW-42).
+    pub fn bring_before_all(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
+        // The direct message has no lane.
+        if let Some(direct) = self.direct.take_if(|direct| direct.operator == message.operator) {
+            self.put_back(0, direct, control)?;
+        }
+        let lane = self.lane_of(&message);
+        self.bring_back(lane, message);
+        Ok(())
+    }
+
+    /// Returns true if a message that came back from the operator's scope waits at this place.
+    pub fn has_returned(&self, place: Place) -> bool {
+        if place.lane > 0 {
+            return self.lanes.has_returned(place);
+        }
+        let is_direct = |direct: &Message<B>| direct.operator == place.operator && self.returns(direct);
+        self.direct.as_ref().is_some_and(|direct| is_direct(direct)) || self.queues.has_returned(place.operator)
+    }
+
+    /// Makes a message with a hold the next one of its operator, and returns its place.
+    pub fn bring_held_forward(&mut self) -> Option<Place> {
+        // An operator with a direct message has no other.
+        match self.queues.bring_held_forward() {
+            Some(operator) => Some(Place { lane: 0, operator }),
+            None => self.lanes.bring_held_forward(),
+        }
+    }
+
+    /// Lets the rows that follow a heavy row in its message go first, if their operator needs no order (FLOW-45).
+    pub fn step_aside(&mut self, place: Place, control: &QueryControl) -> Result<()> {
+        // FLOW-12: between nodes, each message counts.
+        if self.nodes > 1 || place.lane > 0 || !self.topology.is_unordered(place.operator) {
+            return Ok(());
+        }
+        let spare = &mut self.spare;
+        self.queues.step_aside(place.operator, |heavy| {
+            let Body::Data { batch: Some(batch), charged } = &mut heavy.body else { return Ok(None) };
+            let next = heavy.cursor.row as usize + 1;
+            if next >= batch.rows() || matches!(heavy.cursor.detail, Detail::Held(_)) {
+                return Ok(None);
+            }
+            let rest = batch.split_off(next);
+            // FLOW-13: each part is charged for itself.
+            control.release(*charged);
+            *charged = batch.bytes() as u64;
+            control.charge(*charged)?;
+            let mut others = message_in(spare, heavy.operator, heavy.port, heavy.group, Body::data(rest));
+            charge(&mut others, control)?;
+            Ok(Some(others))
+        })
     }
 
     /// Receives a frame from another node.
     pub fn accept(&mut self, frame: &[u8], control: &QueryControl) -> Result<()> {
         let message: Message<B> = decode(frame)?;
-        if message.operator as usize >= self.inboxes.len() {
+        if message.operator as usize >= self.topology.len() {
             return Err(Error::bug(format!("a frame names operator {}, which this plan lacks", message.operator)));
         }
         self.enqueue(Box::new(message), control)
     }
 
     /// Returns the operator of a scope to which a message has come back; otherwise the ready operator with the highest
-    /// number (FLOW-14).
-    pub fn next_ready(&self) -> Option<OpId> {
+    /// number (FLOW-14), or what a policy puts before it (FLOW-43).
+    #[inline(always)]
+    pub fn next_ready(&self) -> Option<Place> {
+        let shared = |operator| Place { lane: 0, operator };
         if let Some(message) = self.direct.as_ref().filter(|message| self.returns(message)) {
-            return Some(message.operator);
+            return Some(shared(message.operator));
+        }
+        if let Some(operator) = self.queues.returned() {
+            return Some(shared(operator));
         }
         let direct = self.direct.as_ref().map(|message| message.operator);
-        highest(&self.returned).or_else(|| direct.max(highest(&self.ready)))
+        let operator = direct.max(self.queues.highest_ready());
+        if !self.lanes.is_empty()
+            && let Some(place) = self.lanes.next(operator)
+        {
+            return Some(place);
+        }
+        operator.map(shared)
     }
 
-    /// Returns the next message of an operator.
-    pub fn next_message(&mut self, operator: OpId) -> Option<Box<Message<B>>> {
+    /// Returns the next message at a place.
+    #[inline(always)]
+    pub fn next_message(&mut self, place: Place) -> Option<Box<Message<B>>> {
+        if place.lane > 0 {
+            return self.lanes.pop(place);
+        }
         // FLOW-11: the direct message is older than any in the inbox.
-        if self.direct.as_ref().is_some_and(|message| message.operator == operator) {
+        if self.direct.as_ref().is_some_and(|message| message.operator == place.operator) {
             return self.direct.take();
         }
-        self.inboxes[operator as usize].pop()
+        self.queues.pop(place.operator)
     }
 
-    /// Updates the bits of an operator after a call of it.
-    pub fn update_ready(&mut self, operator: OpId) {
-        let (word, bit) = (operator as usize / 64, 1 << (operator % 64));
-        let inbox = &self.inboxes[operator as usize];
-        if inbox.is_idle() {
-            self.ready[word] &= !bit;
-        } else {
-            self.ready[word] |= bit;
-        }
-        if inbox.returning.is_empty() {
-            self.returned[word] &= !bit;
+    /// Updates what is known of a place after a call of its operator.
+    #[inline(always)]
+    pub fn update_ready(&mut self, place: Place) {
+        if place.lane == 0 {
+            self.queues.update(place.operator);
         }
     }
 
     /// Counts a data message that was taken out of an inbox. Returns the number of instances of its group if the group
     /// is thereby complete at the port (FLOW-12).
+    #[inline(always)]
     pub fn count_received(&mut self, operator: OpId, port: u8, group: GroupId) -> Option<u32> {
         if self.nodes == 1 {
             return None;
@@ -456,6 +469,7 @@ impl<B: Batch> Router<B> {
 
     /// Counts an end-of-stream that was taken out of an inbox. Returns the number of instances of its group if the
     /// group is thereby complete at the port (FLOW-12).
+    #[inline(always)]
     pub fn count_end(
         &mut self,
         operator: OpId,
@@ -493,6 +507,24 @@ impl<B: Batch> Router<B> {
     }
 }
 
+/// A message in a spare box, or else in a new one.
+fn message_in<B>(
+    spare: &mut Vec<Box<Message<B>>>,
+    operator: OpId,
+    port: u8,
+    group: GroupId,
+    body: Body<B>,
+) -> Box<Message<B>> {
+    match spare.pop() {
+        Some(mut message) => {
+            (message.operator, message.port, message.group) = (operator, port, group);
+            message.body = body;
+            message
+        }
+        None => Box::new(Message::new(operator, port, group, body)),
+    }
+}
+
 /// Charges a message for the time that it waits. The runtime releases the same amount when it takes the message out
 /// (FLOW-13).
 pub(crate) fn charge<B: Batch>(message: &mut Message<B>, control: &QueryControl) -> Result<()> {
@@ -503,11 +535,17 @@ pub(crate) fn charge<B: Batch>(message: &mut Message<B>, control: &QueryControl)
     Ok(())
 }
 
-/// Returns the highest number in a set of bits.
-fn highest(bits: &[u64]) -> Option<OpId> {
-    let word = bits.iter().rposition(|word| *word != 0)?;
-    let bit = 63 - bits[word].leading_zeros() as usize;
-    Some((word * 64 + bit) as OpId)
+/// As [`charge`], for a message that is worked off in part. A batch is measured only once: measuring may cost more than
+/// a step.
+pub(crate) fn charge_rest<B: Batch>(message: &mut Message<B>, control: &QueryControl) -> Result<()> {
+    let Message { body, cursor, .. } = message;
+    if let Body::Data { batch: Some(batch), charged } = body {
+        if *charged == 0 {
+            *charged = batch.bytes() as u64;
+        }
+        control.charge(*charged + cursor.bytes())?;
+    }
+    Ok(())
 }
 
 /// The bytes of a frame before its body: operator (2), port (1), whether the message is an end (1), group (8). Integers
@@ -545,11 +583,6 @@ fn decode<B: Batch>(frame: &[u8]) -> Result<Message<B>> {
     } else {
         Body::data(B::decode(rest)?)
     };
-    Ok(Message {
-        operator: OpId::from_le_bytes([o0, o1]),
-        port,
-        group: GroupId::from_bits(u64::from_le_bytes(group)),
-        body,
-        cursor: Cursor::default(),
-    })
+    let group = GroupId::from_bits(u64::from_le_bytes(group));
+    Ok(Message::new(OpId::from_le_bytes([o0, o1]), port, group, body))
 }

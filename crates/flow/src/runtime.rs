@@ -27,6 +27,9 @@ use crate::board::{Board, Wake};
 use crate::control::QueryControl;
 use crate::group::NodeId;
 use crate::helper::OpenRun;
+use crate::late::ReadCredit;
+use crate::mutation::{self, Mutation};
+use crate::operator::Shared;
 use crate::sharing::{Sharers, Sharing};
 use crate::stats::{HelperStats, OperatorStats};
 use crate::topology::{OpId, Topology};
@@ -60,21 +63,75 @@ impl<B: Batch> NodeRuntime<B> {
             None => self.work.context = Arc::new(Some(context)),
         }
         let Some(context) = &*self.work.context else { return Ok(()) };
-        self.work.operators.iter_mut().try_for_each(|operator| operator.begin(context))
+        self.work.operators.iter_mut().try_for_each(|operator| operator.begin(context))?;
+        if B::late(context).is_some() {
+            self.read_late();
+        }
+        Ok(())
+    }
+
+    /// The view may be late: messages wait for reads on a board.
+    #[cold]
+    fn read_late(&mut self) {
+        let board = Arc::new(Board::new());
+        self.work.read_late(&board, ReadCredit::of(self.control.memory_limit()));
+        let sharers = Sharers { stealable: vec![false; self.work.operators.len()].into(), shares_all: false };
+        self.share_on(board, sharers);
+    }
+
+    fn share_on(&mut self, board: Arc<Board<B>>, sharers: Sharers) {
+        self.work.router.groups.note_changes();
+        self.work.sharing = Some(Box::new(Sharing::new(board, sharers)));
+    }
+
+    /// In a run with late reads: sets how many of them may be under way.
+    pub fn limit_reads(&mut self, credit: ReadCredit) {
+        if let Some(asking) = &mut self.work.asking {
+            asking.credit = credit;
+        }
+    }
+
+    /// Returns true if the run may read late.
+    pub fn reads_late(&self) -> bool {
+        self.work.asking.is_some()
+    }
+
+    /// In a run with late reads: at these operators, true for each, messages may be worked off in any order, so that
+    /// later ones go on while one waits for a read. Without this call, only those that [`NodeRuntime::open`] shares may
+    /// (FLOW-33).
+    pub fn allow_any_order(&mut self, operators: Arc<[bool]>) {
+        if let Some(sharing) = &mut self.work.sharing {
+            sharing.allow_any_order(operators);
+        }
     }
 
     /// Opens the run for helpers. For a run on one node, at most once.
     pub fn open(&mut self, sharers: Sharers) -> OpenRun<B> {
-        let board = Arc::new(Board::new());
-        self.work.router.groups.note_changes();
-        self.work.sharing = Some(Box::new(Sharing::new(board.clone(), sharers.clone())));
+        let board = match &mut self.work.sharing {
+            Some(sharing) => {
+                sharing.set_sharers(sharers.clone());
+                sharing.board().clone()
+            }
+            None => {
+                let board = Arc::new(Board::new());
+                self.share_on(board.clone(), sharers.clone());
+                board
+            }
+        };
+        let states: Vec<Option<Shared>> = self.work.operators.iter_mut().map(AnyOperator::share).collect();
+        let local_port = |(one, shared): (&AnyOperator<B>, &Option<Shared>)| {
+            let every_port = one.is_local() || shared.is_some() && mutation::is_set(Mutation::EveryPortIsShared);
+            if every_port { Some(0) } else { shared.as_ref().map(|shared| shared.from_port) }
+        };
         OpenRun {
             board,
             context: Arc::downgrade(&self.work.context),
             control: self.control.clone(),
             topology: self.work.router.topology.clone(),
-            local: self.work.operators.iter().map(AnyOperator::is_local).collect(),
+            local: self.work.operators.iter().zip(&states).map(local_port).collect(),
+            states: states.iter().map(|state| state.as_ref().map(|shared| Arc::downgrade(&shared.state))).collect(),
             sharers,
+            credit: self.work.asking.as_ref().map_or(ReadCredit::of(0), |asking| asking.credit),
             timed: self.work.timed,
         }
     }
@@ -92,12 +149,15 @@ impl<B: Batch> NodeRuntime<B> {
         }
     }
 
-    /// Closes an open run: waits until no helper is in the middle of a turn. Returns what the helpers did.
+    /// Closes an open run: waits until no helper is in the middle of a turn, and forgets late reads. Returns what the
+    /// helpers did.
     pub fn close(&mut self) -> HelperStats {
         match self.work.sharing.take() {
             Some(sharing) => {
                 let board = sharing.board().clone();
                 drop(sharing);
+                // No helper asks any more.
+                self.work.forget_reads();
                 board.stats()
             }
             None => HelperStats::default(),
@@ -211,9 +271,21 @@ impl<B: Batch> NodeRuntime<B> {
         self.work.sharing.as_ref().map_or(0, |sharing| sharing.board().parcels_taken())
     }
 
+    /// Returns the number of heavy instances that have begun again in groups of their own so far (FLOW-44).
+    pub fn set_apart_count(&self) -> u64 {
+        self.work.router.set_apart
+    }
+
     /// Returns the number of scope groups opened so far, the most that were open at a time, and the number of single
     /// instances that were cancelled.
     pub fn scope_counts(&self) -> (u64, u64, u64) {
         (self.work.router.groups.opened(), self.work.groups_peak as u64, self.work.router.tags_cancelled)
+    }
+}
+
+/// A run that is left in its middle tells its view that nothing waits for its reads.
+impl<B: Batch> Drop for NodeRuntime<B> {
+    fn drop(&mut self) {
+        self.close();
     }
 }

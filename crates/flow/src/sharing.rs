@@ -7,8 +7,11 @@ use mangrove_graph::{FastMap, FastSet};
 
 use crate::batch::Batch;
 use crate::board::{Board, Token};
-use crate::group::Groups;
-use crate::router::Message;
+use crate::cancel::Groups;
+use crate::group::GroupId;
+use crate::message::Message;
+use crate::mutation::{self, Mutation};
+use crate::topology::OpId;
 
 /// The operators of a run at which messages may be shared.
 #[derive(Clone, Debug)]
@@ -33,15 +36,27 @@ const SPLIT_ROWS_MIN: usize = 128;
 pub(crate) struct Sharing<B: Batch> {
     board: Arc<Board<B>>,
     sharers: Sharers,
+    /// In a run with late reads: for each operator, true if messages at it may be worked off in any order. Others may,
+    /// too, if they are shared.
+    any_order: Option<Arc<[bool]>>,
     /// The tokens with parcels that are not worked off.
     away: FastSet<Token>,
-    /// The ends that wait for them (FLOW-21).
-    parked: FastMap<Token, Box<Message<B>>>,
+    /// The ends that wait for them (FLOW-21): one for each port of the operator.
+    ends: FastMap<Token, Vec<Box<Message<B>>>>,
+    /// The operators that, with all before them, wait until a message is back (FLOW-33): one entry for each message.
+    halted: Vec<OpId>,
 }
 
 impl<B: Batch> Sharing<B> {
     pub fn new(board: Arc<Board<B>>, sharers: Sharers) -> Self {
-        Sharing { board, sharers, away: FastSet::default(), parked: FastMap::default() }
+        Sharing {
+            board,
+            sharers,
+            any_order: None,
+            away: FastSet::default(),
+            ends: FastMap::default(),
+            halted: Vec::new(),
+        }
     }
 
     pub fn board(&self) -> &Arc<Board<B>> {
@@ -63,10 +78,10 @@ impl<B: Batch> Sharing<B> {
         self.away.extend(tokens);
     }
 
-    /// Notes that the parcels of a token are worked off. Returns the end that waited for them (FLOW-21).
-    pub fn is_back(&mut self, token: Token) -> Option<Box<Message<B>>> {
+    /// Notes that the parcels of a token are worked off. Returns the ends that waited for them (FLOW-21).
+    pub fn is_back(&mut self, token: Token) -> Vec<Box<Message<B>>> {
         self.away.remove(&token);
-        self.parked.remove(&token)
+        self.ends.remove(&token).unwrap_or_default()
     }
 
     pub fn sharers(&self) -> &Sharers {
@@ -75,15 +90,50 @@ impl<B: Batch> Sharing<B> {
 
     /// Keeps the end of a group until the parcels of its token are worked off (FLOW-21).
     pub fn park(&mut self, end: Box<Message<B>>) {
-        self.parked.insert(Token { operator: end.operator, group: end.group }, end);
+        self.ends.entry(Token { operator: end.operator, group: end.group }).or_default().push(end);
     }
 
-    /// Publishes the cancellations that a call has made.
-    pub fn publish(&self, groups: &mut Groups) {
+    pub fn set_sharers(&mut self, sharers: Sharers) {
+        self.sharers = sharers;
+    }
+
+    pub fn allow_any_order(&mut self, operators: Arc<[bool]>) {
+        self.any_order = Some(operators);
+    }
+
+    /// Returns true if messages at an operator must keep their order.
+    pub fn keeps_order(&self, operator: OpId) -> bool {
+        let at = usize::from(operator);
+        !self.sharers.stealable[at] && !self.any_order.as_ref().is_some_and(|operators| operators[at])
+    }
+
+    /// Notes that a message waits, and with it this operator and all before it (FLOW-33).
+    pub fn halt(&mut self, operator: OpId) {
+        if !mutation::is_set(Mutation::OrderOfWaitingIsIgnored) {
+            self.halted.push(operator);
+        }
+    }
+
+    /// Notes that a message for which [`Sharing::halt`] was called is back.
+    pub fn resume(&mut self, operator: OpId) {
+        if let Some(at) = self.halted.iter().position(|halted| *halted == operator) {
+            self.halted.swap_remove(at);
+        }
+    }
+
+    /// Returns true if no message waits at this operator or after it (FLOW-33).
+    pub fn may_call(&self, operator: OpId) -> bool {
+        self.halted.iter().all(|halted| *halted < operator)
+    }
+
+    /// Publishes the cancellations that a call has made. Returns the groups that they concern.
+    pub fn publish(&self, groups: &mut Groups) -> Vec<GroupId> {
         let changes = groups.take_changes();
+        let changed: Vec<GroupId> = changes.iter().map(|(group, _)| *group).collect();
         if !changes.is_empty() {
             self.board.publish(changes);
         }
+        changed
     }
 
     /// Blocks this thread, which is the home, until there is something to do, but not for longer than this.

@@ -1,7 +1,7 @@
 //! The work of one thread on a run: it takes messages out of inboxes and gives them to operators.
 //!
 //! The home of a run has all operators and all state. A helper has replicas, and uses those without state
-//! ([`crate::Helper`]).
+//! ([`crate::Helper`]). If the view of the run may be late, both ask it before each step (`late`).
 //!
 //! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from
 //!   a scope to the scope's own operator goes before all others.
@@ -14,17 +14,23 @@
 use std::sync::Arc;
 
 use mangrove_graph::compare::watch;
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::{Error, ErrorKind, Hold, Result};
 
 use crate::any_operator::AnyOperator;
+use crate::asking::{Answer, Asking, Parking, Wait, held};
 use crate::batch::Batch;
-use crate::board::{Board, Homebound, Parcel, Token};
+use crate::board::{Board, Homebound, Parcel, Parked, Token};
+use crate::cancel::{Cancellation, Disposition, Groups};
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
-use crate::group::{Disposition, GroupId, NodeId};
+use crate::group::{GroupId, NodeId};
+use crate::heavy::{Apart, HeavyInstance};
+use crate::lanes::Place;
+use crate::late::ReadCredit;
+use crate::message::{Body, Message};
 use crate::mutation::{self, Mutation};
-use crate::operator::Output;
-use crate::router::{Body, Message, Router, charge};
+use crate::operator::{Output, WeakState};
+use crate::router::{Router, charge, charge_rest};
 use crate::sharing::{Sharers, Sharing};
 use crate::stats::OperatorStats;
 use crate::topology::{OpId, Topology};
@@ -38,7 +44,7 @@ pub enum Progress {
     Yielded,
     /// No work is left until another node sends a message.
     Idle,
-    /// No work is left until a helper sends a message ([`crate::NodeRuntime::wait`]).
+    /// No work is left until a helper sends a message or a read is completed ([`crate::NodeRuntime::wait`]).
     Waiting,
     /// The query is complete and all results are taken.
     Complete,
@@ -62,6 +68,8 @@ pub(crate) struct Work<B: Batch> {
     pub context: Arc<Option<B::Context>>,
     /// On the home of an open run: the work that is shared with helpers.
     pub sharing: Option<Box<Sharing<B>>>,
+    /// In a run whose view may be late: how to ask it.
+    pub asking: Option<Box<Asking<B>>>,
     pub stats: Vec<OperatorStats>,
     /// True if the time inside operators is measured.
     pub timed: bool,
@@ -82,6 +90,7 @@ impl<B: Batch> Work<B> {
             router: Router::new(node, nodes, topology),
             context: Arc::new(None),
             sharing: None,
+            asking: None,
             stats,
             timed: false,
             groups_peak: 0,
@@ -95,7 +104,7 @@ impl<B: Batch> Work<B> {
         topology: Arc<Topology>,
         operators: Vec<AnyOperator<B>>,
         context: Arc<Option<B::Context>>,
-        local: Arc<[bool]>,
+        local: Arc<[Option<u8>]>,
         timed: bool,
     ) -> Self {
         let mut work = Work { context, timed, ..Work::new(0, 1, topology, operators) };
@@ -103,11 +112,27 @@ impl<B: Batch> Work<B> {
         work
     }
 
-    /// On a helper: begins the run at the operators that it uses.
-    pub fn begin_local(&mut self) -> Result<()> {
+    /// Prepares for late reads, if the view may be late: from now on the work asks it (FLOW-31).
+    pub fn read_late(&mut self, board: &Arc<Board<B>>, credit: ReadCredit) {
+        let is_late = self.context.as_ref().as_ref().is_some_and(|context| B::late(context).is_some());
+        self.asking = is_late.then(|| Box::new(Asking::new(board.clone(), credit)));
+    }
+
+    /// On a helper: begins the run at the operators that it uses. They join the states of the home's operators.
+    pub fn begin_local(&mut self, states: &[Option<WeakState>]) -> Result<()> {
         let Some(context) = &*self.context else { return Err(Error::bug("a run has begun before it is open")) };
-        let mut local = self.operators.iter_mut().filter(|operator| operator.is_local());
-        local.try_for_each(|operator| operator.begin(context))
+        for (operator, state) in self.operators.iter_mut().zip(states) {
+            if operator.is_local() || state.is_some() {
+                operator.begin(context)?;
+            }
+            // A state is gone if the run is over.
+            if let Some(state) = state.as_ref().and_then(WeakState::upgrade)
+                && !mutation::is_set(Mutation::ReplicaDoesNotJoin)
+            {
+                operator.join(&state);
+            }
+        }
+        Ok(())
     }
 
     /// On a helper: lets its passing operators send what they hold. Returns true if messages wait then.
@@ -154,6 +179,12 @@ impl<B: Batch> Work<B> {
 
     /// See [`crate::NodeRuntime::run`].
     pub fn run(&mut self, control: &Arc<QueryControl>, quota: usize) -> Result<Progress> {
+        // One branch for all messages: a run without late reads pays nothing for them.
+        if self.asking.is_some() { self.run_as::<true>(control, quota) } else { self.run_as::<false>(control, quota) }
+    }
+
+    /// As [`Work::run`]. `LATE` is true if the view may be late.
+    fn run_as<const LATE: bool>(&mut self, control: &Arc<QueryControl>, quota: usize) -> Result<Progress> {
         for _ in 0..quota {
             if !self.router.results.is_empty() {
                 return Ok(Progress::Results);
@@ -162,27 +193,32 @@ impl<B: Batch> Work<B> {
                 self.meet_helpers(control)?;
             }
             // FLOW-14: the router knows the order.
-            let Some(operator) = self.router.next_ready() else {
-                return Ok(match self.router.complete {
-                    true => Progress::Complete,
-                    false if self.sharing.as_ref().is_some_and(|sharing| sharing.is_away()) => Progress::Waiting,
-                    false => Progress::Idle,
-                });
+            let next = if LATE { self.next_callable() } else { self.router.next_ready() };
+            let Some(place) = next else {
+                if self.router.complete {
+                    return Ok(Progress::Complete);
+                }
+                if self.sharing.as_ref().is_some_and(|sharing| sharing.is_away()) {
+                    // A run that waits takes no message, before which it would look at its limits.
+                    control.check()?;
+                    return Ok(Progress::Waiting);
+                }
+                return Ok(Progress::Idle);
             };
             control.check_at(self.messages)?;
             self.messages += 1;
-            self.step(operator, control)?;
-            self.router.update_ready(operator);
+            self.step::<LATE>(place, control)?;
+            self.router.update_ready(place);
         }
         Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
     }
 
     /// Calls an operator once, with its next message.
-    fn step(&mut self, id: OpId, control: &Arc<QueryControl>) -> Result<()> {
-        let at = id as usize;
+    fn step<const LATE: bool>(&mut self, place: Place, control: &Arc<QueryControl>) -> Result<()> {
+        let at = place.operator as usize;
         let started = if self.timed { control.clock().now_nanos() } else { 0 };
-        if let Some(message) = self.router.next_message(id) {
-            self.take(id, message, control)?;
+        if let Some(message) = self.router.next_message(place) {
+            self.take::<LATE>(place, message, control)?;
         }
         if self.timed {
             self.stats[at].nanos += control.clock().now_nanos().saturating_sub(started);
@@ -192,18 +228,41 @@ impl<B: Batch> Work<B> {
 
     /// Gives a message to its operator. If it completes its group at the port, the end follows (FLOW-3). If work is
     /// left, the message waits with its cursor (FLOW-2).
-    fn take(&mut self, id: OpId, mut message: Box<Message<B>>, control: &Arc<QueryControl>) -> Result<()> {
+    fn take<const LATE: bool>(
+        &mut self,
+        place: Place,
+        mut message: Box<Message<B>>,
+        control: &Arc<QueryControl>,
+    ) -> Result<()> {
+        let id = place.operator;
+        if message.is_data() {
+            let all_apart = self.router.topology.sets_all_apart();
+            let apart = if all_apart { unfinished_row(&message) } else { None };
+            let taken = self.take_batch::<LATE>(id, &mut message, control)?;
+            if LATE {
+                // FLOW-31: a hold serves one step.
+                message.hold = None;
+            }
+            match taken {
+                Taken::Done => {
+                    if let Some(heavy) = apart.and_then(|(group, tag)| self.router.groups.as_heavy(group, tag)) {
+                        // The message is worked off, so none steps aside.
+                        self.begin_again(heavy, control)?;
+                    }
+                    message.cursor = Cursor::default();
+                }
+                Taken::More => {
+                    let heavy = self.heavy_instance(&message);
+                    self.router.put_back(place.lane, message, control)?;
+                    return heavy.map_or(Ok(()), |heavy| self.set_apart(heavy, place, control));
+                }
+                Taken::Waits(wait) => return self.wait(message, wait, control),
+            }
+        }
         let Message { port, group, body, cursor, .. } = &mut *message;
         let (port, group) = (*port, *group);
         let closed = match body {
-            Body::Data { batch, charged } => {
-                control.release(*charged + cursor.bytes());
-                if self.take_batch(id, port, group, batch, cursor, control)? == Step::More {
-                    return self.router.put_back(message, control);
-                }
-                *cursor = Cursor::default();
-                self.router.count_received(id, port, group)
-            }
+            Body::Data { .. } => self.router.count_received(id, port, group),
             Body::End { messages, instances } => {
                 let (messages, instances) = (*messages, *instances);
                 if let Some(sharing) = &mut self.sharing
@@ -223,40 +282,169 @@ impl<B: Batch> Work<B> {
             };
             if self.call(id, control, end)? == Step::More {
                 *body = Body::Closing { instances };
-                return self.router.put_back(message, control);
+                return self.router.put_back(place.lane, message, control);
             }
         }
         self.router.worked_off(message);
         Ok(())
     }
 
+    /// Returns a heavy instance that a step has not finished a message of, or one around it.
+    fn heavy_instance(&mut self, message: &Message<B>) -> Option<HeavyInstance> {
+        let (group, tag) = unfinished_row(message)?;
+        if self.router.topology.sets_all_apart() {
+            return self.router.groups.as_heavy(group, tag);
+        }
+        self.router.groups.count_step(group, tag)
+    }
+
+    /// Sets a heavy instance apart from the others of its group, if its scope allows that (FLOW-44). `place` is that of
+    /// its message.
+    fn set_apart(&mut self, heavy: HeavyInstance, place: Place, control: &Arc<QueryControl>) -> Result<()> {
+        match self.begin_again(heavy, control)? {
+            Apart::HasResults => self.router.step_aside(place, control),
+            Apart::BeginsAgain | Apart::Stays => Ok(()),
+        }
+    }
+
+    /// Lets a heavy instance begin again in a group of its own, if its scope allows that.
+    fn begin_again(&mut self, heavy: HeavyInstance, control: &Arc<QueryControl>) -> Result<Apart> {
+        let HeavyInstance { group, tag, scope } = heavy;
+        let mut apart = Apart::Stays;
+        let _done = self.call(scope, control, |operator, out| {
+            if let AnyOperator::Stateful(operator) = operator {
+                apart = operator.set_apart(group, tag, out)?;
+            }
+            Ok(Step::Done)
+        })?;
+        self.router.set_apart += u64::from(apart == Apart::BeginsAgain);
+        Ok(apart)
+    }
+
     /// Gives a batch to its operator, without the rows whose work is cancelled.
-    fn take_batch(
+    fn take_batch<const LATE: bool>(
         &mut self,
         id: OpId,
-        port: u8,
-        group: GroupId,
-        batch: &mut Option<B>,
-        cursor: &mut Cursor,
+        message: &mut Message<B>,
         control: &Arc<QueryControl>,
-    ) -> Result<Step> {
-        let Some(input) = batch else { return Ok(Step::Done) };
+    ) -> Result<Taken> {
+        let Message { port, group, body, cursor, hold, .. } = message;
+        let (port, group) = (*port, *group);
+        let Body::Data { batch, charged } = body else { return Ok(Taken::Done) };
+        control.release(*charged + cursor.bytes());
+        let Some(input) = batch else { return Ok(Taken::Done) };
         // FLOW-7: only rows are dropped here; ends do not come here.
         match self.router.groups.disposition(group, id) {
-            Disposition::Drop => return Ok(Step::Done),
-            Disposition::DropTags(tags) => input.discard(tags, cursor),
+            Disposition::Drop => return Ok(Taken::Done),
+            Disposition::DropTags(tags) => input.discard(&tags, cursor),
             Disposition::Deliver => {}
         }
         let rows = input.rows() as u64;
         if rows == 0 {
-            return Ok(Step::Done);
+            return Ok(Taken::Done);
+        }
+        if LATE && hold.is_none() {
+            match self.ask(id, port, input, cursor, control)? {
+                Answer::Go(ready) => *hold = ready,
+                Answer::Wait(wait) => return Ok(Taken::Waits(wait)),
+            }
+        }
+        if LATE && mutation::is_set(Mutation::HoldIsDroppedEarly) {
+            *hold = None;
         }
         if cursor.is_start() {
             let stats = &mut self.stats[id as usize];
             stats.messages += 1;
             stats.rows_in += rows;
         }
-        self.call(id, control, |operator, out| operator.step(port, group, batch, cursor, out))
+        let step = self.call(id, control, |operator, out| operator.step(port, group, batch, cursor, out))?;
+        Ok(if step == Step::More { Taken::More } else { Taken::Done })
+    }
+
+    /// Asks the view for what the next step of a message reads.
+    fn ask(&mut self, id: OpId, port: u8, input: &B, cursor: &Cursor, control: &Arc<QueryControl>) -> Result<Answer> {
+        let (Some(asking), Some(context)) = (&self.asking, &*self.context) else { return Ok(Answer::Go(None)) };
+        let answer = asking.ask(&mut self.operators[id as usize], port, input, cursor, context, control);
+        answer.inspect_err(|_| self.failed = Some(id))
+    }
+
+    /// Lets a message wait for what its next step reads.
+    fn wait(&mut self, mut message: Box<Message<B>>, wait: Wait, control: &Arc<QueryControl>) -> Result<()> {
+        let Some(asking) = &self.asking else { return Err(Error::bug("only a late read is waited for")) };
+        charge_rest(&mut message, control)?;
+        let Message { operator, group, .. } = *message;
+        let is_refused = matches!(wait, Wait::Refused { .. });
+        // FLOW-33. All messages that a helper works on may be worked off in any order.
+        let halts = self.sharing.as_ref().is_some_and(|sharing| is_refused || sharing.keeps_order(operator));
+        let parking = asking.park(message, wait, halts, control);
+        match parking.inspect_err(|_| self.failed = Some(operator))? {
+            Parking::Waits => {
+                // What comes back meanwhile waits on the board until the home looks there.
+                if let Some(sharing) = &mut self.sharing {
+                    sharing.are_away([Token { operator, group }]);
+                    if halts {
+                        sharing.halt(operator);
+                    }
+                }
+                Ok(())
+            }
+            Parking::GoesOn(parked, hold) => self.come_back(Parked { halts: false, ..*parked }, hold, control),
+        }
+    }
+
+    /// Puts a message that has waited back to the front of its inbox.
+    fn come_back(&mut self, parked: Parked<B>, hold: Option<Hold>, control: &Arc<QueryControl>) -> Result<()> {
+        let Parked { mut message, halts, _under_way: under_way, .. } = parked;
+        let operator = message.operator;
+        drop(under_way);
+        message.hold = hold.map(|hold| held(hold, control)).transpose()?;
+        if halts && let Some(sharing) = &mut self.sharing {
+            sharing.resume(operator);
+        }
+        self.router.bring_before_all(message, control)
+    }
+
+    /// In a run with late reads: the next operator that may be called (FLOW-33). If no other one may, a message whose
+    /// hold keeps memory of the view goes on, because the view may wait for that memory.
+    fn next_callable(&mut self) -> Option<Place> {
+        let next = self.router.next_ready()?;
+        match &self.sharing {
+            Some(sharing) if !sharing.may_call(next.operator) && !self.router.has_returned(next) => {
+                self.router.bring_held_forward()
+            }
+            _ => Some(next),
+        }
+    }
+
+    /// Forgets the reads of messages that are canceled, after a change of the cancellations of these groups.
+    #[cold]
+    fn forget_cancelled(&mut self, changed: &[GroupId], control: &Arc<QueryControl>) {
+        let (Some(sharing), Some(asking)) = (&mut self.sharing, &self.asking) else { return };
+        let groups = &self.router.groups;
+        let forgotten = sharing.board().forget(|message| is_cancelled(groups, changed, message, control));
+        for (ticket, mut parked) in forgotten {
+            asking.forget(ticket, self.context.as_ref().as_ref());
+            let Message { operator, body, cursor, .. } = &mut *parked.message;
+            if let Body::Data { batch, charged } = body {
+                control.release(std::mem::take(charged) + cursor.bytes());
+                *batch = None;
+            }
+            *cursor = Cursor::default();
+            if parked.halts {
+                sharing.resume(*operator);
+            }
+            // FLOW-12: between nodes, each message counts when it is taken out.
+            if self.router.nodes > 1 {
+                self.router.accept_shared(parked.message);
+            }
+        }
+    }
+
+    /// At the end of the run: tells the view that nothing waits for reads.
+    pub fn forget_reads(&mut self) {
+        if let Some(asking) = self.asking.take() {
+            asking.forget_all(self.context.as_ref().as_ref());
+        }
     }
 
     /// Calls an operator, and notes whether it has failed.
@@ -275,20 +463,50 @@ impl<B: Batch> Work<B> {
             return outcome;
         }
         self.groups_peak = self.groups_peak.max(self.router.groups.open_count());
+        if self.router.groups.has_fresh() {
+            self.carry_out_cancellations(control);
+        }
         if let Some(sharing) = &self.sharing {
-            sharing.publish(&mut self.router.groups);
+            let changed = sharing.publish(&mut self.router.groups);
+            if !changed.is_empty() && self.asking.is_some() {
+                self.forget_cancelled(&changed, control);
+            }
         }
         outcome
+    }
+
+    /// Carries out what a call has canceled: in nested groups (FLOW-40), in the state of operators, and in inboxes
+    /// (FLOW-41).
+    fn carry_out_cancellations(&mut self, control: &Arc<QueryControl>) {
+        let Some(context) = &*self.context else { return };
+        let reached = self.router.groups.descend();
+        for (group, Cancellation { operators, tags }) in &reached {
+            for id in operators.start..operators.end.min(self.operators.len() as OpId) {
+                let AnyOperator::Stateful(operator) = &mut self.operators[id as usize] else { continue };
+                if self.router.groups.may_be_at(*group, self.router.topology.scope_around(id))
+                    && !mutation::is_set(Mutation::StateOutlivesCancellation)
+                {
+                    let out = Output { router: &mut self.router, control, context, operator: id };
+                    operator.cancelled(*group, tags.as_ref(), &out);
+                }
+            }
+            if tags.is_none() && !mutation::is_set(Mutation::MessagesOutliveCancellation) {
+                self.router.drop_batches(*group, operators.clone(), control);
+            }
+        }
+        self.router.groups.give_back(reached);
     }
 
     /// On the home: receives what helpers have sent, and shares work if another thread has none.
     pub fn meet_helpers(&mut self, control: &Arc<QueryControl>) -> Result<()> {
         let Some(sharing) = &self.sharing else { return Ok(()) };
         let board = sharing.board();
-        if !board.has_arrivals() && !board.has_idle_thread() && self.router.next_ready().is_some() {
+        let is_quiet = !board.has_arrivals() && !board.has_idle_thread();
+        if is_quiet && self.next_callable().is_some() {
             return Ok(());
         }
-        let board = board.clone();
+        let Some(sharing) = &self.sharing else { return Ok(()) };
+        let board = sharing.board().clone();
         if board.has_arrivals() {
             for arrival in board.receive() {
                 match arrival {
@@ -298,18 +516,18 @@ impl<B: Batch> Work<B> {
                         return Err(error);
                     }
                     Homebound::Done(token) => {
-                        let end = self.sharing.as_mut().and_then(|sharing| sharing.is_back(token));
-                        if let Some(end) = end {
-                            self.router.accept_shared(end);
-                        }
+                        let ends = self.sharing.as_mut().map(|sharing| sharing.is_back(token)).unwrap_or_default();
+                        ends.into_iter().for_each(|end| self.router.accept_shared(end));
                     }
+                    Homebound::Back(parked, hold) => self.come_back(*parked, hold, control)?,
                 }
             }
         }
-        if self.router.next_ready().is_none() {
+        if self.next_callable().is_none() {
             // The home works off itself what no helper has taken.
             if let Some(Parcel { token, message, .. }) = board.take_back() {
-                self.router.accept_shared(message);
+                // Before an end that waits in the inbox: it must not overtake the message when the token is closed.
+                self.router.bring_before_all(message, control)?;
                 board.worked_off(token);
             }
         } else if board.has_idle_thread()
@@ -330,14 +548,14 @@ impl<B: Batch> Work<B> {
         token: Option<Token>,
         control: &Arc<QueryControl>,
     ) -> Result<()> {
-        let Some((operator, count)) = self.router.lowest_waiting(&sharers.stealable) else { return Ok(()) };
+        let Some((operator, count)) = self.router.queues.lowest_waiting(&sharers.stealable) else { return Ok(()) };
         let mut messages = if count > 1 {
-            self.router.take_oldest(operator, count / 2)
+            self.router.queues.take_oldest(operator, count / 2)
         } else {
             self.split_oldest(operator, sharers.split_rows_min(), control)?.into_iter().collect()
         };
         if messages.is_empty() && (sharers.shares_all || self.router.has_work_beside(operator, count)) {
-            messages = self.router.take_oldest(operator, count);
+            messages = self.router.queues.take_oldest(operator, count);
         }
         if messages.is_empty() {
             return Ok(());
@@ -354,8 +572,7 @@ impl<B: Batch> Work<B> {
     fn parcels_of(&self, messages: Vec<Box<Message<B>>>, token: Option<Token>) -> Vec<Parcel<B>> {
         let parcel = |message: Box<Message<B>>| {
             let own = Token { operator: message.operator, group: message.group };
-            let ancestry = self.router.groups.ancestry(message.group);
-            Parcel { token: token.unwrap_or(own), message, ancestry }
+            Parcel { token: token.unwrap_or(own), message }
         };
         messages.into_iter().map(parcel).collect()
     }
@@ -374,9 +591,8 @@ impl<B: Batch> Work<B> {
         control: &Arc<QueryControl>,
     ) -> Result<Option<Box<Message<B>>>> {
         let Some(context) = &*self.context else { return Ok(None) };
-        let inbox = &mut self.router.inboxes[operator as usize];
-        let Some(message) = inbox.entering.iter_mut().find(|message| message.is_data()) else { return Ok(None) };
-        let Message { port, group, body, cursor, .. } = &mut **message;
+        let Some(message) = self.router.queues.oldest(operator) else { return Ok(None) };
+        let Message { port, group, body, cursor, .. } = message;
         let (port, group) = (*port, *group);
         let Body::Data { batch: Some(input), charged } = body else { return Ok(None) };
         let held = *charged + cursor.bytes();
@@ -399,17 +615,63 @@ impl<B: Batch> Work<B> {
     pub fn combine_homebound(&mut self, control: &Arc<QueryControl>) -> Result<()> {
         let context = self.context.clone();
         let Some(context) = &*context else { return Err(Error::bug("a helper has the context during its turn")) };
-        let Work { operators, router, .. } = self;
+        let Work { operators, router, asking, .. } = self;
         for message in &mut router.homebound {
             let Message { operator, port, body, .. } = &mut **message;
+            let operator = &mut operators[*operator as usize];
             if let Body::Data { batch, .. } = body
                 && let Some(whole) = batch.take()
             {
-                *batch = Some(operators[*operator as usize].combine(*port, whole, context, control)?);
+                // What may be late is read at home, where the message can wait for it.
+                let is_late = asking.is_some()
+                    && !operator.needs(*port, &whole, &Cursor::default(), context, control)?.is_nothing();
+                *batch = Some(if is_late { whole } else { operator.combine(*port, whole, context, control)? });
             }
             charge(message, control)?;
         }
         Ok(())
+    }
+}
+
+/// Returns the scope group and the tag of the row at hand of a batch, if there is one and it is in a scope.
+fn unfinished_row<B: Batch>(message: &Message<B>) -> Option<(GroupId, u32)> {
+    let Message { group, body: Body::Data { batch: Some(batch), .. }, cursor, .. } = message else { return None };
+    let at = cursor.row as usize;
+    (*group != GroupId::ROOT && at < batch.rows()).then(|| (*group, batch.tag(at)))
+}
+
+/// The outcome of giving a message to its operator.
+enum Taken {
+    /// It is worked off.
+    Done,
+    /// Work is left.
+    More,
+    /// What its next step reads is not at hand.
+    Waits(Wait),
+}
+
+/// Returns true if no row of a message that waits is left to work off. Drops the rows of canceled instances of these
+/// groups.
+fn is_cancelled<B: Batch>(
+    groups: &Groups,
+    changed: &[GroupId],
+    message: &mut Message<B>,
+    control: &QueryControl,
+) -> bool {
+    let Message { operator, group, body, cursor, .. } = message;
+    match groups.disposition(*group, *operator) {
+        Disposition::Drop => true,
+        Disposition::DropTags(tags) if changed.contains(group) => {
+            let Body::Data { batch: Some(batch), .. } = body else { return false };
+            let before = cursor.bytes();
+            batch.discard(&tags, cursor);
+            let after = cursor.bytes();
+            control.release(before.saturating_sub(after));
+            // Charged even if it fails; then the next charge fails, too.
+            let _ = control.charge(after.saturating_sub(before));
+            batch.rows() == 0
+        }
+        Disposition::DropTags(_) | Disposition::Deliver => false,
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use mangrove_flow::clock::{Clock, ManualClock, MonotonicClock};
 use mangrove_flow::{
     AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, HeldDetail, Helper, HelperStatus, Kernel, NodeRuntime,
-    Operator, Output, Placement, Progress, QueryControl, QueryLimits, Sharers, Step, TopologyBuilder,
+    Operator, OuterTags, Output, Placement, Progress, QueryControl, QueryLimits, Sharers, Step, TopologyBuilder,
 };
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_virtual_nodes::Nodes;
@@ -33,7 +33,7 @@ impl Operator<Numbers> for Asks {
             return Ok(());
         }
         self.outside = Some(group);
-        let inside = out.open_group(group);
+        let inside = out.open_group(group, OuterTags::Same);
         out.emit(0, inside, batch)?;
         out.finish(0, inside, 1)
     }
@@ -55,7 +55,7 @@ fn one_and_several_nodes_agree_whatever_order_frames_come_in() {
             let runtimes = (0..nodes).map(|node| {
                 let control = control(QueryLimits::default());
                 let mut runtime = NodeRuntime::new(node, nodes, topology.clone(), scoped_operators(below), control);
-                runtime.begin(()).unwrap();
+                runtime.begin(None).unwrap();
                 runtime
             });
             let mut run = Nodes::new(runtimes.collect(), seed);
@@ -103,7 +103,7 @@ fn an_operator_may_have_more_edges_than_a_byte_counts() {
     }
     // The first of two nodes. All rows stay there, so the other one has nothing to do.
     let mut node = NodeRuntime::new(0, 2, Arc::new(b.build()), operators, control(QueryLimits::default()));
-    node.begin(()).unwrap();
+    node.begin(None).unwrap();
     let results = Nodes::new(vec![node], None).run(Numbers(vec![(0, 7)])).unwrap();
     assert_eq!(results.iter().map(|batch| batch.rows()).sum::<usize>(), 1);
 }
@@ -121,7 +121,7 @@ fn limited(limit: usize, below: i64) -> NodeRuntime<Numbers> {
         AnyOperator::stateful(Sink),
     ];
     let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
-    runtime.begin(()).unwrap();
+    runtime.begin(None).unwrap();
     runtime
 }
 
@@ -160,7 +160,7 @@ fn what_returns_from_a_scope_goes_first() {
         AnyOperator::stateful(Sink),
     ];
     let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
-    runtime.begin(()).unwrap();
+    runtime.begin(None).unwrap();
     assert_eq!(count_rows(&mut runtime).unwrap(), 1);
     assert!(runtime.stats()[2].rows_out <= 20, "the scan went on: {:?}", runtime.stats()[2]);
 }
@@ -208,37 +208,43 @@ fn count_rows(runtime: &mut NodeRuntime<Numbers>) -> Result<usize> {
 #[test]
 fn what_waits_is_charged_and_what_is_handed_over_is_not() {
     let mut runtime = burst(100);
-    runtime.begin(()).unwrap();
+    runtime.begin(None).unwrap();
     assert_eq!(count_rows(&mut runtime).unwrap_err().kind(), ErrorKind::MemoryLimit);
     let mut runtime = burst(10_000);
-    runtime.begin(()).unwrap();
+    runtime.begin(None).unwrap();
     assert_eq!(count_rows(&mut runtime).unwrap(), 100);
     assert_eq!(runtime.control().memory(), 0);
     // Of the hundred messages of a burst, one is the direct message; the others wait and are charged.
     assert_eq!(runtime.control().memory_peak(), 99 * 16);
 }
 
+/// Recycles a runtime. Returns true if it had a context, and true if it may begin another run.
+fn recycled(runtime: &mut NodeRuntime<Numbers>) -> (bool, bool) {
+    let (context, is_clean) = runtime.recycle();
+    (context.is_some(), is_clean)
+}
+
 #[test]
 fn a_complete_run_leaves_a_runtime_for_the_next_one() {
     let mut runtime = burst(10_000);
     for _ in 0..3 {
-        runtime.begin(()).unwrap();
+        runtime.begin(None).unwrap();
         assert_eq!(count_rows(&mut runtime).unwrap(), 100);
         assert_eq!(runtime.stats()[0].rows_out, 100, "each run is counted by itself");
-        assert_eq!(runtime.recycle(), (Some(()), true));
+        assert_eq!(recycled(&mut runtime), (true, true));
         assert!(runtime.context().is_none(), "what belongs to a run goes with it");
     }
-    runtime.begin(()).unwrap();
+    runtime.begin(None).unwrap();
     runtime.start(Numbers(vec![(0, 7)])).unwrap();
     runtime.run(3).unwrap();
-    assert_eq!(runtime.recycle(), (Some(()), false), "a run that was left in its middle leaves rows behind");
+    assert_eq!(recycled(&mut runtime), (true, false), "a run that was left in its middle leaves rows behind");
 }
 
 #[test]
 fn operators_that_do_not_say_they_can_serve_again_do_not() {
     let mut runtime = limited(15, 20);
     assert_eq!(count_rows(&mut runtime).unwrap(), 15);
-    assert_eq!(runtime.recycle(), (Some(()), false));
+    assert_eq!(recycled(&mut runtime), (true, false));
 }
 
 #[test]
@@ -246,7 +252,7 @@ fn limits_name_themselves_and_cancelling_ends_the_query() {
     let run = |control: Arc<QueryControl>| {
         let topology = Arc::new(scoped());
         let mut runtime = NodeRuntime::new(0, 1, topology, scoped_operators(1_000_000), control);
-        runtime.begin(()).unwrap();
+        runtime.begin(None).unwrap();
         runtime.start(Numbers(vec![(0, 0)])).unwrap();
         loop {
             match runtime.run(8) {
@@ -324,7 +330,7 @@ impl Operator<Numbers> for TakesTwo {
             out.deliver(batch);
             return Ok(());
         }
-        let inside = out.open_group(group);
+        let inside = out.open_group(group, OuterTags::One(0));
         let count = batch.0.len() as u32;
         out.emit(0, inside, Numbers((0..).zip(batch.0.into_iter().map(|(_, n)| n)).collect()))?;
         out.finish(0, inside, count)
@@ -350,7 +356,7 @@ fn a_cancellation_meets_a_message_that_is_worked_off_in_part() {
     b.connect(repeated, scope, 1, Exchange::Local);
     let operators = vec![AnyOperator::stateful(TakesTwo::default()), AnyOperator::kernel(Repeated(5))];
     let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
-    runtime.begin(()).unwrap();
+    runtime.begin(None).unwrap();
     runtime.start(Numbers(vec![(0, 10), (0, 20), (0, 30)])).unwrap();
     let mut found = Vec::new();
     loop {
@@ -368,7 +374,7 @@ fn a_cancellation_meets_a_message_that_is_worked_off_in_part() {
 fn run_with_helpers(below: i64, helpers: usize) -> Vec<i64> {
     let topology = Arc::new(scoped());
     let mut home = NodeRuntime::new(0, 1, topology, scoped_operators(below), control(QueryLimits::default()));
-    home.begin(()).unwrap();
+    home.begin(None).unwrap();
     home.start(Numbers(vec![(0, 0)])).unwrap();
     let stealable = scoped_operators(below).iter().map(AnyOperator::is_kernel).collect();
     let run = home.open(Sharers { stealable, shares_all: false });
@@ -425,7 +431,7 @@ fn helpers_end_with_their_run() {
     for limit in [2_000, u64::MAX] {
         let limits = QueryLimits { memory_bytes: limit, ..QueryLimits::default() };
         let mut home = NodeRuntime::new(0, 1, Arc::new(scoped()), scoped_operators(1_000_000), control(limits));
-        home.begin(()).unwrap();
+        home.begin(None).unwrap();
         home.start(Numbers(vec![(0, 0)])).unwrap();
         let stealable = scoped_operators(1).iter().map(AnyOperator::is_kernel).collect();
         let run = home.open(Sharers { stealable, shares_all: false });

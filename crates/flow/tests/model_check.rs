@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use mangrove_flow::schedule::model::{closing_ends_every_thread, every_task_gets_its_items};
 use mangrove_flow::{Helper, HelperStatus, NodeRuntime, Progress, QueryLimits, Sharers};
+use mangrove_virtual_nodes::{Habits, LateReader};
+use shuttle::sync::atomic::{AtomicBool, Ordering};
 use shuttle::thread;
 use simulator::Plan;
 use toys::{Numbers, control};
@@ -47,9 +49,32 @@ fn executors_end_when_they_are_closed() {
 /// A run with helpers on threads: it finds what it must, it ends, and no thread sleeps beside work (FLOW-20 to FLOW-23).
 /// The checker reports a deadlock otherwise.
 fn helped(plan: Plan, helpers: usize, below: i64) {
+    run(plan, helpers, below, None);
+}
+
+/// As [`helped`], with late reads that another thread completes (FLOW-30 to FLOW-33).
+fn helped_late(plan: Plan, helpers: usize, below: i64) {
+    let habits = Habits { at_hand: 0.2, full: 0.2, early: 0.2, again: 0.2, fails: 0.0, room: 12 };
+    let reader = LateReader::new(habits, 1);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let completer = {
+        let (reader, is_over) = (reader.clone(), is_over.clone());
+        thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                reader.complete_one();
+                thread::yield_now();
+            }
+        })
+    };
+    run(plan, helpers, below, Some(reader));
+    is_over.store(true, Ordering::Relaxed);
+    completer.join().unwrap();
+}
+
+fn run(plan: Plan, helpers: usize, below: i64, reader: Option<LateReader>) {
     let mut home =
         NodeRuntime::new(0, 1, Arc::new(plan.topology()), plan.operators(below), control(QueryLimits::default()));
-    home.begin(()).expect("a run begins");
+    home.begin(reader).expect("a run begins");
     home.start(Numbers(vec![(0, 0)])).expect("a run starts");
     let run = home.open(Sharers { stealable: plan.stealable(), shares_all: true });
     let threads: Vec<_> = (0..helpers)
@@ -96,8 +121,16 @@ fn helped(plan: Plan, helpers: usize, below: i64) {
 
 #[test]
 fn a_run_with_helpers_ends_with_its_results() {
-    for plan in [Plan::Scoped, Plan::Where, Plan::Limit] {
+    for plan in [Plan::Scoped, Plan::Where, Plan::Limit, Plan::Distinct, Plan::Rounds] {
         explore(move || helped(plan, 1, 9));
         explore(move || helped(plan, 2, 9));
+    }
+}
+
+#[test]
+fn a_run_with_late_reads_ends_with_its_results() {
+    for plan in [Plan::Scoped, Plan::Where, Plan::Limit, Plan::Ordered] {
+        explore(move || helped_late(plan, 0, 9));
+        explore(move || helped_late(plan, 1, 9));
     }
 }

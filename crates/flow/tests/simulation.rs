@@ -3,10 +3,9 @@
 mod simulator;
 mod toys;
 
-use simulator::{PLANS, simulate};
+use simulator::{PLANS, Plan, nested, simulate, simulate_late};
 
-#[test]
-fn helpers_change_no_result_whatever_the_order_of_turns() {
+fn for_every_seed(simulate: fn(Plan, u64)) {
     let first = mangrove_testdata::first_seed(0);
     for plan in PLANS {
         for seed in first..first + mangrove_testdata::case_count(400) {
@@ -14,4 +13,19 @@ fn helpers_change_no_result_whatever_the_order_of_turns() {
             assert!(outcome.is_ok(), "{plan:?} fails with seed {seed}");
         }
     }
+}
+
+#[test]
+fn a_canceled_group_releases_its_messages() {
+    nested::a_canceled_group_releases_its_messages();
+}
+
+#[test]
+fn helpers_change_no_result_whatever_the_order_of_turns() {
+    for_every_seed(simulate);
+}
+
+#[test]
+fn late_reads_change_no_result_whatever_the_order_of_completions() {
+    for_every_seed(simulate_late);
 }

@@ -40,7 +40,8 @@ pub use value::{
     PropertyValue, Token, Tree, Value, VertexPropertyValue, vertex_property_id,
 };
 pub use view::{
-    AdjacencyRequest, AdjacencyRuns, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange,
-    LabelFilter, NumberType, Numbers, PropertyRow, RowValues, ScanCursor, Share, Statistics, ValueColumns, ValueRows,
-    check_value_outputs, edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
+    AdjacencyRequest, AdjacencyRuns, Completions, Elements, ExpandCursor, ExpandRequest, Expansion, GraphView, Hold,
+    IndexInfo, IndexRange, LabelFilter, LateReads, Need, NumberType, Numbers, PropertyRow, RowValues, ScanCursor,
+    Share, Statistics, Ticket, ValueColumns, ValueRows, Want, check_value_outputs, edge_columns_of_rows,
+    look_up_in_steps, vertex_columns_of_rows,
 };

@@ -36,6 +36,7 @@ mod maps;
 mod matching;
 mod merges;
 mod modulators;
+mod policies;
 mod predicates;
 mod site;
 mod source;
@@ -80,6 +81,7 @@ pub fn compile(bytecode: &Bytecode) -> Result<Compiled> {
     if configuration.edge_labels_needed {
         strategies::need_edge_labels(&traversal)?;
     }
+    policies::check(&traversal, &configuration)?;
     strategies::refuse_keys(&traversal, &configuration.reserved_keys)?;
     for subset in &configuration.subsets {
         limits::check_growth(&traversal, subset.steps_added())?;

@@ -5,10 +5,10 @@
 
 use mangrove_graph::{ElementKind, Value};
 
-use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test};
+use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test, WorkOrders};
 use crate::physical::{
     Access, Computation, ComputedOperand, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement,
-    PhysicalPlan, Pipeline, Purpose, RepeatScope, Stage,
+    PhysicalPlan, Pipeline, Purpose, RepeatScope, Scheduling, Stage,
 };
 
 /// The plan as text.
@@ -201,14 +201,23 @@ pub fn describe(operator: &Op) -> String {
                 LocalKind::SideEffect(_) => "side effect".to_owned(),
             };
             let once = if local.by_object { ", equal rows once" } else { "" };
-            format!("scope a row: {kind}{turn}{once}")
+            let policy = policy_text(&local.scheduling, "instances");
+            let together = match local.stays_together {
+                // The line says so already.
+                Some(_) if local.serial || local.ordered => String::new(),
+                Some(why) => format!(", heavy instances stay with the others: {why}"),
+                None => String::new(),
+            };
+            format!("scope a row: {kind}{turn}{once}{policy}{together}")
         }
         Op::Ordered { always: true, .. } => "keep the order".to_owned(),
         Op::Ordered { .. } => "keep the order between nodes".to_owned(),
         Op::Union(branches) => format!("union of {}", branches.len()),
         Op::Switch { options, .. } => format!("choose among {}", options.len()),
-        Op::Repeat(repeat) if repeat.once => "repeat, each vertex once".to_owned(),
-        Op::Repeat(_) => "repeat".to_owned(),
+        Op::Repeat(repeat) => {
+            let once = if repeat.once { ", each vertex once" } else { "" };
+            format!("repeat{once}{}", policy_text(&repeat.scheduling, "iterations"))
+        }
         Op::Group { .. } => "group: scope a key".to_owned(),
         Op::GroupCount { .. } => "group count".to_owned(),
         Op::CompareName { equal, name, .. } => format!("is {}{name}", if *equal { "" } else { "not " }),
@@ -247,7 +256,23 @@ pub fn modulate_text(modulate: &Modulate) -> String {
             names.iter().map(name).collect::<Vec<_>>().join(", ")
         }
     };
-    format!("take of {of}: {}", modulate.by.iter().map(takes).collect::<Vec<_>>().join(", "))
+    let policy = policy_text(&modulate.scheduling, "instances");
+    format!("take of {of}: {}{policy}", modulate.by.iter().map(takes).collect::<Vec<_>>().join(", "))
+}
+
+/// `, bfs between instances and dfs inside, at most 7 at a time`; nothing if nothing is asked for.
+fn policy_text(scheduling: &Scheduling, instances: &str) -> String {
+    let policy = scheduling.policy;
+    let orders = match policy.orders {
+        Some(WorkOrders { between, inside }) => {
+            format!(", {} between {instances} and {} inside", between.name(), inside.name())
+        }
+        None if scheduling.fixed_by.is_some() => ", default order".to_owned(),
+        None => String::new(),
+    };
+    let max = policy.instances_max.map_or(String::new(), |max| format!(", at most {max} at a time"));
+    let fixed = scheduling.fixed_by.map_or(String::new(), |why| format!(" because {why}"));
+    orders + &fixed + &max
 }
 
 fn computed_operand(value: &ComputedOperand) -> String {

@@ -13,6 +13,7 @@ mod branches;
 mod by;
 mod once;
 mod order;
+mod policies;
 mod upsert;
 mod write;
 
@@ -93,6 +94,7 @@ pub fn lower_with(
     let merges = options.merge && !mutating && !interleaving.shows();
     let lowering = Lowering {
         facts,
+        configuration,
         options,
         requirements: &requirements,
         loops,
@@ -109,6 +111,7 @@ pub fn lower_with(
     if merges && !requirements.keep_earlier_objects() && !requirements.sacks {
         lowering.with_names(|names| lowering.applied.merge(&mut root.stages, names));
     }
+    policies::keep_read_orders(&mut root, OrderReader::STREAM)?;
     Ok(PhysicalPlan {
         root,
         rules: lowering.applied.names(),
@@ -120,12 +123,15 @@ pub fn lower_with(
         reducers: configuration.reducers.clone(),
         sack: configuration.sack.as_ref().map(|sack| sack.initial.clone()),
         timeout_millis: configuration.timeout_millis,
+        policy: configuration.policy,
+        sets_all_apart: options.set_all_apart,
     })
 }
 
 /// The state of lowering one whole traversal, which nested traversals share.
 struct Lowering<'a> {
     facts: &'a GraphFacts,
+    configuration: &'a Configuration,
     options: PlanOptions,
     requirements: &'a Requirements,
     /// The names of the loops around the step that is being lowered, outermost first.
@@ -166,10 +172,11 @@ impl Lowering<'_> {
                 fills_last: fills_last.and_then(|last| last.checked_sub(at + 1)),
                 existence_only,
             };
-            self.step(&node.step, &following, &mut chain).map_err(|e| match node.position {
+            self.step(node, &following, &mut chain).map_err(|e| match node.position {
                 Some(p) => e.context(format!("line {}, column {}", p.line, p.column)),
                 None => e,
             })?;
+            self.set_policies(&mut chain.stages[before..], node);
             if self.interleaving.is_one_by_one(&node.step) {
                 chain.insert_one_by_one(before);
             }
@@ -241,8 +248,8 @@ impl Lowering<'_> {
     }
 
     /// Appends the operators of a step.
-    fn step(&self, step: &Step, following: &FollowingSteps<'_>, chain: &mut Chain) -> Result<()> {
-        match step {
+    fn step(&self, node: &StepNode, following: &FollowingSteps<'_>, chain: &mut Chain) -> Result<()> {
+        match &node.step {
             Step::Vertices { ids, conditions } => {
                 let (access, conditions) = access::access(&self.facts.indexes, ids.as_ref(), conditions);
                 chain.push(Op::Vertices { access, conditions });
@@ -293,7 +300,9 @@ impl Lowering<'_> {
                 self.compute_by(Over::Names(names), by, chain)?;
                 chain.push(Op::CompareComputed(test.clone()));
             }
-            Step::FilterTraversal(kind, traversals) => self.filter(*kind, traversals, chain)?,
+            Step::FilterTraversal(kind, traversals) => {
+                self.filter(*kind, traversals, !node.policy.is_default(), chain)?
+            }
             Step::Dedup { labels, by } => {
                 let by_object = by.iter().all(|b| *b == By::Identity);
                 let computed = match (labels.is_empty(), by_object) {
@@ -458,8 +467,8 @@ impl Lowering<'_> {
                 let merged = if fills { Merged::Apart } else { Merged::AsOne };
                 // A reader of a side effect in local() sees the values of earlier traversers.
                 let serial = traversal.is_mutating() || fills;
-                let ordered = chain.ordered;
-                chain.push(Op::Local(LocalScope { kind, serial, ordered, by_object: false, merged }));
+                let scope = self.scope(kind, std::slice::from_ref(traversal), chain);
+                chain.push(Op::Local(LocalScope { serial, merged, ..scope }));
             }
             Step::Coalesce(traversals) => {
                 let kind = flat_map(self.children(traversals)?, false);
@@ -485,12 +494,10 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Appends a branch scope with an instance for each row. If its traversals write, instances run one after the
-    /// other, since each must see the writes of the instances before it.
+    /// Appends a branch scope with an instance for each row.
     fn local(&self, kind: LocalKind, traversals: &[Traversal], merged: Merged, chain: &mut Chain) {
-        let serial = traversals.iter().any(Traversal::is_mutating);
-        let ordered = chain.ordered;
-        chain.push(Op::Local(LocalScope { kind, serial, ordered, by_object: false, merged }));
+        let scope = self.scope(kind, traversals, chain);
+        chain.push(Op::Local(LocalScope { merged, ..scope }));
     }
 
     /// Appends the operator of a function with `Scope.local`.

@@ -12,16 +12,19 @@ pub struct PlanOptions {
     pub merge: bool,
     /// Find vertices by indexes.
     pub use_indexes: bool,
+    /// For tests: every instance counts as heavy, and begins again in a group of its own if its scope allows that.
+    pub set_all_apart: bool,
 }
 
 impl PlanOptions {
     /// No optimization.
-    pub const NONE: PlanOptions = PlanOptions { rewrite: false, fuse: false, merge: false, use_indexes: false };
+    pub const NONE: PlanOptions =
+        PlanOptions { rewrite: false, fuse: false, merge: false, use_indexes: false, set_all_apart: false };
 }
 
 impl Default for PlanOptions {
     /// All optimizations.
     fn default() -> Self {
-        PlanOptions { rewrite: true, fuse: true, merge: true, use_indexes: true }
+        PlanOptions { rewrite: true, fuse: true, merge: true, use_indexes: true, set_all_apart: false }
     }
 }

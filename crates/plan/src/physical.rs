@@ -15,6 +15,7 @@
 mod edge_to;
 mod modulate;
 mod nested;
+mod order_reader;
 mod scope;
 mod traits;
 
@@ -24,7 +25,8 @@ use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 pub use edge_to::EdgeTo;
 pub use modulate::{Computation, Modulate, Over};
 pub use nested::Purpose;
-pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope};
+pub use order_reader::OrderReader;
+pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope, Scheduling};
 pub use traits::Role;
 
 use crate::logical::expression::{Expression, Part};
@@ -32,7 +34,8 @@ use crate::logical::files::FileStep;
 use crate::logical::function::Function;
 use crate::logical::upsert::{MergeMap, Upsert};
 use crate::logical::{
-    ChooseOption, Condition, EdgeEnd, LabelTest, Lookup, MapTokens, Name, Operand, Quantifier, Reduction, Segment, Test,
+    ChooseOption, Condition, EdgeEnd, LabelTest, Lookup, MapTokens, Name, Operand, Quantifier, Reduction, ScopePolicy,
+    Segment, Test,
 };
 
 /// A whole plan.
@@ -59,6 +62,10 @@ pub struct PhysicalPlan {
     pub sack: Option<Operand>,
     /// The time limit that the traversal asks for, in milliseconds.
     pub timeout_millis: Option<u64>,
+    /// The policy that the traversal asks for, of scopes whose steps name none.
+    pub policy: ScopePolicy,
+    /// For tests: every instance counts as heavy.
+    pub sets_all_apart: bool,
 }
 
 impl PhysicalPlan {

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::logical::{
-    Configuration, Effect, Emit, Enters, Name, PathUse, Repeat, SackUse, Step, StepNode, Traversal, Until,
+    Configuration, Effect, Emit, Enters, Name, PathUse, Repeat, Sack, SackUse, Step, StepNode, Traversal, Until,
 };
 
 impl Traversal {
@@ -92,6 +92,27 @@ pub fn may_visit_once(repeat: &Repeat) -> bool {
         Some(Until::Traversal(test)) => is_repeatable(test),
     };
     emits && leaves && is_plain_chain(&repeat.body.steps)
+}
+
+/// Returns why the iterations of a loop must run one after the other; `None` if the results are the same when they
+/// overlap. Iterations that overlap do not merge rows.
+pub fn reason_against_overlap(repeat: &Repeat, sack: Option<&Sack>, one_bulk: bool) -> Option<&'static str> {
+    match () {
+        () if remembers_iterations(&repeat.body) => Some("dedup() in its body remembers what earlier iterations met"),
+        () if sack.is_some_and(|sack| sack.merge.is_some()) => {
+            Some("sacks of equal traversers become one between them")
+        }
+        () if one_bulk => Some("equal traversers count once between them"),
+        () => None,
+    }
+}
+
+/// Returns true if a `dedup()` in the body of a loop sees the whole stream of an iteration.
+fn remembers_iterations(body: &Traversal) -> bool {
+    body.steps.iter().any(|node| {
+        matches!(node.step, Step::Dedup { .. })
+            || node.step.nested_for(Enters::Stream).into_iter().any(remembers_iterations)
+    })
 }
 
 /// The names of all labels and side effects that a traversal reads.

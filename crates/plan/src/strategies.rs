@@ -53,7 +53,7 @@ impl Subset {
     fn rewrite(&self, mut node: StepNode, steps: &mut Vec<StepNode>) -> Result<()> {
         self.mark_new(&mut node.step);
         let position = node.position;
-        let plain = |step| StepNode { step, labels: Vec::new(), position };
+        let plain = |step| StepNode::new(step, position);
         match &mut node.step {
             // `io()` writes the whole graph, and elements that it reads belong to no part.
             Step::File(_) => {
@@ -82,7 +82,7 @@ impl Subset {
                 hop.push(plain(Step::EdgeVertex(end)));
                 hop.extend(filter(&self.vertices).map(plain));
                 let step = Step::Map { traversal: Traversal { steps: hop }, first: false };
-                steps.push(StepNode { step, labels, position });
+                steps.push(StepNode { labels, ..StepNode::new(step, position) });
             }
             Step::Expand { .. } => {
                 steps.push(node);
@@ -118,7 +118,7 @@ impl Subset {
         let mut filters: Vec<Step> = filter(&self.edges).collect();
         if let (true, Some(vertices)) = (self.checks_ends, &self.vertices) {
             let end = |end: EdgeEnd| {
-                let mut steps = vec![StepNode { step: Step::EdgeVertex(end), labels: Vec::new(), position: None }];
+                let mut steps = vec![StepNode::new(Step::EdgeVertex(end), None)];
                 steps.extend(vertices.steps.iter().cloned());
                 Traversal { steps }
             };

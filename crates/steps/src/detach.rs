@@ -8,17 +8,19 @@
 //! (STEPS-3). Both passes enter such a collection once, and all its holders get the same replacement, so the result
 //! takes kilobytes, too.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use mangrove_graph::compare::equivalent;
 use mangrove_graph::{
-    Detached, DetachedVertexProperty, EdgeId, Error, FastMap, FastSet, GraphValue, GraphView, KeyId, PathValue,
-    PropertyRow, PropertyValue, Result, Tree, Value, VertexId, VertexPropertyValue, vertex_property_id,
+    Detached, DetachedVertexProperty, EdgeId, Elements, Error, FastMap, FastSet, GraphValue, GraphView, KeyId, Need,
+    PathValue, PropertyRow, PropertyValue, Result, Tree, Value, VertexId, VertexPropertyValue, vertex_property_id,
 };
 use mangrove_plan::logical::Name;
 
 use crate::context::execution::Detail;
 use crate::limits::meter::Meter;
+use crate::rows::ObjectColumn;
 use crate::values::names::NameCache;
 
 /// Replaces every element and property in these values by a [`Value::Detached`]. The copies are charged to the meter.
@@ -32,6 +34,27 @@ pub fn detach(values: Vec<Value>, view: &dyn GraphView, detail: Detail, meter: &
     // A shared collection is known by its address, so all values must live until the last one is replaced.
     let replaced = elements.replaced_all(values.iter(), values.len(), meter)?;
     Ok(replaced.unwrap_or(values))
+}
+
+/// Returns what [`detach`] reads for the objects of a column.
+pub(crate) fn detach_needs<'a>(objects: &'a ObjectColumn, detail: Detail, meter: &mut Meter<'_>) -> Result<Need<'a>> {
+    let (vertices, edges, owners) = match objects {
+        ObjectColumn::Vertices(ids) => (Cow::Borrowed(&ids[..]), Cow::default(), Vec::new()),
+        ObjectColumn::Edges(ids) => (Cow::default(), Cow::Borrowed(&ids[..]), Vec::new()),
+        ObjectColumn::Values(values) => {
+            let mut gathered = Gathered::default();
+            gathered.visit_all(values, values.len(), meter)?;
+            (gathered.vertices.items.into(), gathered.edges.items.into(), gathered.owners)
+        }
+    };
+    let ends = Need::EndHeads(edges.clone());
+    let whole = [Elements::Vertices(vertices), Elements::Edges(edges)];
+    let values = whole.clone().map(|of| match detail {
+        Detail::Reference => Need::Nothing,
+        Detail::Properties | Detail::Current => Need::Values { of, keys: None },
+    });
+    let owners = [Need::Heads(Elements::Vertices(owners.into())), ends];
+    Ok(Need::all(whole.map(Need::Heads).into_iter().chain(values).chain(owners)))
 }
 
 /// Elements whose properties are read at once.

@@ -8,10 +8,10 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_steps::{ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
-use super::gauges::{QueryFigures, QueryGauges};
 use super::helpers::{Helping, OPEN_AFTER_MESSAGES, OPEN_AFTER_NANOS};
 use super::instance::{PlanInstance, PlannedQuery};
 use super::settings::RunSettings;
+use crate::gauges::{QueryFigures, QueryGauges};
 use crate::options::Materialize;
 
 /// A running query.
@@ -218,6 +218,7 @@ impl Execution {
             &instance.descriptions,
             &runtime.stats(),
             runtime.scope_counts(),
+            runtime.set_apart_count(),
             &runtime.helper_stats(),
             control.elapsed_nanos(),
             control.memory_peak(),

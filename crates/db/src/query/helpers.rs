@@ -11,8 +11,8 @@ use mangrove_flow::{Helper, HelperStatus, OpenRun, Sharers};
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_steps::{Rows, build};
 
-use super::gauges::{QueryGauges, TaskGauges};
 use super::instance::{PlanInstance, PlannedQuery};
+use crate::gauges::{QueryGauges, TaskGauges};
 
 /// A query is looked at as one that may be heavy after this many messages. A light query never reads the clock.
 pub(crate) const OPEN_AFTER_MESSAGES: u64 = 64;

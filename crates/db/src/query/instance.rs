@@ -120,6 +120,8 @@ pub(crate) struct PlanInstance {
     pub runtime: NodeRuntime<Rows>,
     /// For each operator, true if any thread may work off its messages.
     pub stealable: Arc<[bool]>,
+    /// For each operator, true if the order does not matter in which it works off messages.
+    any_order: Arc<[bool]>,
     /// The number and the description of every operator, if the instance is measured.
     pub descriptions: Vec<(usize, String)>,
     /// An empty list, whose capacity the parameters of the next run use.
@@ -135,6 +137,7 @@ impl PlanInstance {
         Ok(PlanInstance {
             runtime,
             stealable: built.stealable,
+            any_order: built.any_order,
             descriptions: built.descriptions,
             parameters: Vec::new(),
         })
@@ -147,9 +150,11 @@ impl PlanInstance {
         settings: &RunSettings<'_>,
     ) -> Result<()> {
         let room = std::mem::take(&mut self.parameters);
-        let view = settings.transaction.clone();
-        let context = context(plan, requirements, settings, room, view, Share::ALL)?;
+        let context = context(plan, requirements, settings, room, settings.view(), Share::ALL)?;
         self.runtime.begin(context)?;
+        if self.runtime.reads_late() {
+            self.runtime.allow_any_order(self.any_order.clone());
+        }
         self.runtime.start(unit(plan))
     }
 

@@ -7,6 +7,7 @@ pub(crate) fn table(
     descriptions: &[(usize, String)],
     stats: &[OperatorStats],
     (groups, groups_peak, cancelled): (u64, u64, u64),
+    set_apart: u64,
     helpers: &HelperStats,
     total_nanos: u64,
     memory_peak_bytes: u64,
@@ -24,6 +25,7 @@ pub(crate) fn table(
     }
     text.push_str(&format!(
         "scope groups made {groups}, at most {groups_peak} at a time; instances cancelled early {cancelled}; \
+         heavy instances set apart {set_apart}; \
          memory held by operators at most {memory_peak_bytes} bytes; {:.3} ms in all\n",
         total_nanos as f64 / 1e6
     ));

@@ -16,6 +16,8 @@ use crate::options::Materialize;
 /// Everything that one run of a query needs besides its plan.
 pub(crate) struct RunSettings<'a> {
     pub transaction: &'a Arc<mangrove_txn::Transaction>,
+    /// A view over the snapshot of the transaction that is read in its place, such as one that may be late.
+    pub view: Option<&'a Arc<dyn GraphView>>,
     pub parameters: &'a Parameters,
     /// The literals that are no part of the plan, by number.
     pub lifted: &'a Arc<[Value]>,
@@ -30,6 +32,16 @@ pub(crate) struct RunSettings<'a> {
     pub files: Option<Arc<dyn Files>>,
     /// What the elements in results carry.
     pub materialize: Materialize,
+}
+
+impl RunSettings<'_> {
+    /// The view that operators read.
+    pub fn view(&self) -> Arc<dyn GraphView> {
+        match self.view {
+            None => self.transaction.clone(),
+            Some(view) => view.clone(),
+        }
+    }
 }
 
 /// Parameters as operators look them up. Elements among them become references to the elements.

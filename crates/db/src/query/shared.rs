@@ -26,7 +26,7 @@ use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result, Valu
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::execution::{Execution, QueryRemains, TurnOutcome, bytes};
-use super::gauges::TaskGauges;
+use crate::gauges::TaskGauges;
 use crate::options::{Materialize, QueryOptions};
 
 type ResultBatch = Vec<(Value, u64)>;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mangrove_graph::{Result, Value};
+use mangrove_graph::{Error, ErrorKind, Result, Value};
 
 use super::execution::{Execution, TurnOutcome};
 use super::helpers::shared_executors;
@@ -54,19 +54,20 @@ impl ResultStream {
                     return Ok(None);
                 }
                 Err(error) => {
-                    self.end();
+                    self.end(&error);
                     return Err(error);
                 }
             }
         }
     }
 
-    /// Ends a query that is not complete. If it holds much memory, an executor frees it: that takes tenths of a second for
-    /// millions of values, and the reader of a query that was cancelled does not wait for it.
-    fn end(&mut self) {
+    /// Ends a query that has failed. If it was told to end and holds much memory, an executor frees that: millions of values
+    /// take tenths of a second, and the reader of such a query does not wait for them.
+    fn end(&mut self, error: &Error) {
         let StreamState::Running(execution) = std::mem::replace(&mut self.state, StreamState::Over) else { return };
         let remains = execution.end();
-        if remains.are_large()
+        if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::Timeout)
+            && remains.are_large()
             && let Ok(executors) = shared_executors()
         {
             executors.discard(remains);
@@ -101,12 +102,6 @@ impl ResultStream {
                 TurnOutcome::Results(_) | TurnOutcome::Yielded => {}
             }
         }
-    }
-}
-
-impl Drop for ResultStream {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 

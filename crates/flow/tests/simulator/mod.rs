@@ -2,17 +2,23 @@
 //!
 //! [`Checked`] watches each operator: nothing comes to a port after its end, and no end comes twice (FLOW-3).
 
-use std::collections::HashSet;
+pub mod nested;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+#[cfg(not(feature = "model"))]
+use std::sync::Mutex;
 
 use mangrove_flow::{
-    AnyOperator, Cursor, Exchange, GroupId, NodeRuntime, Operator, Output, Placement, QueryLimits, Sharers, Step,
-    Topology, TopologyBuilder,
+    AnyOperator, Apart, Cursor, Exchange, GroupId, NodeRuntime, Operator, OuterTags, Output, Placement, QueryControl,
+    QueryLimits, ReadCredit, Shared, SharedState, Sharers, Step, TagSet, Topology, TopologyBuilder,
 };
-use mangrove_graph::Result;
-use mangrove_virtual_nodes::run_with_helpers;
+use mangrove_graph::{Need, Result};
+use mangrove_virtual_nodes::{Habits, LateReader, run_with_helpers, run_with_late_reads};
 use rand::prelude::*;
 use rand::rngs::StdRng;
+#[cfg(feature = "model")]
+use shuttle::sync::Mutex;
 
 use crate::toys::*;
 
@@ -23,12 +29,30 @@ struct Checked<O> {
 }
 
 impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
-    fn begin(&mut self, context: &()) -> Result<()> {
+    fn begin(&mut self, context: &Option<LateReader>) -> Result<()> {
         self.operator.begin(context)
+    }
+
+    fn needs<'a>(
+        &'a mut self,
+        port: u8,
+        batch: &'a Numbers,
+        context: &'a Option<LateReader>,
+        control: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        self.operator.needs(port, batch, context, control)
     }
 
     fn is_passing(&self) -> bool {
         self.operator.is_passing()
+    }
+
+    fn share(&mut self) -> Option<Shared> {
+        self.operator.share()
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.operator.join(state);
     }
 
     fn flush(&mut self, out: &mut Output<'_, Numbers>) -> Result<()> {
@@ -55,6 +79,14 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
         assert!(self.ended.insert((group, port)), "operator {} receives the end of a group twice", out.operator());
         self.operator.finish_step(port, group, instances, at, out)
     }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Numbers>) {
+        self.operator.cancelled(group, tags, out);
+    }
+
+    fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, Numbers>) -> Result<Apart> {
+        self.operator.set_apart(inside, tag, out)
+    }
 }
 
 fn watched(operator: impl Operator<Numbers> + 'static) -> AnyOperator<Numbers> {
@@ -66,6 +98,16 @@ fn watched(operator: impl Operator<Numbers> + 'static) -> AnyOperator<Numbers> {
 struct Gather(Vec<(GroupId, Numbers)>);
 
 impl Operator<Numbers> for Gather {
+    fn needs<'a>(
+        &'a mut self,
+        _: u8,
+        batch: &'a Numbers,
+        _: &'a Option<LateReader>,
+        _: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        Ok(need(batch.0.iter().map(|(_, n)| *n)))
+    }
+
     fn is_passing(&self) -> bool {
         true
     }
@@ -75,6 +117,7 @@ impl Operator<Numbers> for Gather {
     }
 
     fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        read(batch.0.iter().map(|(_, n)| *n), out)?;
         self.0.push((group, batch));
         if self.0.len() > 3 { self.flush(out) } else { Ok(()) }
     }
@@ -82,6 +125,116 @@ impl Operator<Numbers> for Gather {
     fn finish(&mut self, _: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
         self.flush(out)?;
         out.finish_all(group, instances)
+    }
+}
+
+/// What threads have seen of each group.
+type SharedNumbers = Mutex<HashMap<GroupId, HashSet<i64>>>;
+
+/// Lets each number of a group through once. Its threads share what they have seen (FLOW-29). After the last number it
+/// sends how many it has let through, as a negative number.
+struct Distinct(Arc<SharedNumbers>);
+
+impl Distinct {
+    fn new() -> Self {
+        Distinct(Arc::new(Mutex::new(HashMap::new())))
+    }
+}
+
+impl Operator<Numbers> for Distinct {
+    fn share(&mut self) -> Option<Shared> {
+        Some(Shared { state: self.0.clone(), from_port: 0 })
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.0 = state.clone().downcast().expect("the state of the same operator");
+    }
+
+    fn receive(&mut self, _: u8, group: GroupId, mut batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        {
+            let mut groups = self.0.lock().unwrap();
+            let seen = groups.entry(group).or_default();
+            batch.0.retain(|(_, n)| seen.insert(*n));
+        }
+        out.emit(0, group, batch)
+    }
+
+    fn finish(&mut self, _: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        let seen = self.0.lock().unwrap().remove(&group).map_or(0, |seen| seen.len());
+        out.emit(0, group, Numbers(vec![(0, -(seen as i64))]))?;
+        out.finish_all(group, instances)
+    }
+}
+
+/// A round of [`Rounds`]: the group outside, the number of the round, and the rows for the next one.
+struct Round {
+    outside: GroupId,
+    number: u32,
+    next: Vec<(u32, i64)>,
+}
+
+/// The rounds that are open, by their groups.
+type SharedRounds = Mutex<HashMap<GroupId, Round>>;
+
+/// A loop: rows go through the pipeline inside [`ROUNDS`] times. Threads share the rows that return (FLOW-29); rows
+/// enter at the home.
+struct Rounds {
+    shared: Arc<SharedRounds>,
+    /// The first round of each group that has entered.
+    first: HashMap<GroupId, GroupId>,
+}
+
+const ROUNDS: u32 = 3;
+
+impl Rounds {
+    fn new() -> Self {
+        Rounds { shared: Arc::new(Mutex::new(HashMap::new())), first: HashMap::new() }
+    }
+
+    fn open(&self, outside: GroupId, number: u32, out: &mut Output<'_, Numbers>) -> GroupId {
+        let inside = out.open_group(outside, OuterTags::Same);
+        self.shared.lock().unwrap().insert(inside, Round { outside, number, next: Vec::new() });
+        inside
+    }
+}
+
+impl Operator<Numbers> for Rounds {
+    fn share(&mut self) -> Option<Shared> {
+        Some(Shared { state: self.shared.clone(), from_port: 1 })
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.shared = state.clone().downcast().expect("the state of the same operator");
+    }
+
+    fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 0 {
+            let inside = match self.first.get(&group) {
+                Some(inside) => *inside,
+                None => self.open(group, 1, out),
+            };
+            self.first.insert(group, inside);
+            return out.emit(0, inside, batch);
+        }
+        let mut rounds = self.shared.lock().unwrap();
+        rounds.get_mut(&group).expect("a round is open until its group has ended").next.extend(batch.0);
+        Ok(())
+    }
+
+    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 0 {
+            let inside = self.first.remove(&group).expect("a row has entered");
+            return out.finish(0, inside, instances);
+        }
+        let round = self.shared.lock().unwrap().remove(&group).expect("a round ends once");
+        out.close_group(group);
+        let is_last = round.number == ROUNDS;
+        let (edge, to) =
+            if is_last { (1, round.outside) } else { (0, self.open(round.outside, round.number + 1, out)) };
+        for rows in round.next.chunks(1_000) {
+            out.emit(edge, to, Numbers(rows.to_vec()))?;
+        }
+        out.finish(edge, to, instances)
     }
 }
 
@@ -108,7 +261,7 @@ impl Operator<Numbers> for Where {
             }
             return Ok(());
         }
-        let inside = out.open_group(group);
+        let inside = out.open_group(group, OuterTags::Each(batch.0.iter().map(|(tag, _)| *tag).collect()));
         let count = batch.0.len() as u32;
         let tagged = (0..).zip(batch.0.iter().map(|(_, n)| *n)).collect();
         self.0.push((inside, Asked { outside: group, rows: batch, found: HashSet::new() }));
@@ -147,13 +300,20 @@ pub enum Plan {
     Nested,
     /// start → scan → neighbors → where { neighbors → gather → neighbors } → sum
     Where,
+    /// Scopes nested three deep, with random cancellations ([`nested`]).
+    Exists,
+    /// start → scan → neighbors → distinct → neighbors → sum
+    Distinct,
+    /// start → scan → rounds { neighbors → neighbors } → sum
+    Rounds,
     /// start → scan → neighbors → limit
     Limit,
     /// start → scan → neighbors, whose rows must keep their order
     Ordered,
 }
 
-pub const PLANS: [Plan; 5] = [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Limit, Plan::Ordered];
+pub const PLANS: [Plan; 8] =
+    [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Exists, Plan::Distinct, Plan::Rounds, Plan::Limit, Plan::Ordered];
 
 /// Rows that `Plan::Limit` lets through.
 const LIMIT: usize = 70;
@@ -173,6 +333,7 @@ impl Plan {
         };
         match self {
             Plan::Scoped => return scoped(),
+            Plan::Exists => return nested::topology(Default::default(), false),
             Plan::Nested => {
                 let outer = next(&mut b, tail);
                 let hop = b.operator(at);
@@ -196,6 +357,15 @@ impl Plan {
                 b.connect(second, scope, 1, Exchange::Local);
                 tail = next(&mut b, scope);
             }
+            Plan::Distinct => (0..4).for_each(|_| tail = next(&mut b, tail)),
+            Plan::Rounds => {
+                let rounds = next(&mut b, tail);
+                let hop = b.operator(at);
+                b.enter(rounds, hop, 0, Exchange::Local);
+                let last = next(&mut b, hop);
+                b.connect(last, rounds, 1, Exchange::Local);
+                tail = next(&mut b, rounds);
+            }
             Plan::Limit => {
                 let hop = next(&mut b, tail);
                 tail = next(&mut b, hop);
@@ -206,13 +376,33 @@ impl Plan {
         b.build()
     }
 
+    /// The topology, with policies that a seed chooses.
+    fn any_topology(self, random: &mut StdRng) -> Topology {
+        match self {
+            Plan::Scoped => scoped_with(random.random_bool(0.5)),
+            Plan::Exists => {
+                let policies = if random.random_bool(0.5) { nested::policies(random) } else { Default::default() };
+                nested::topology(policies, random.random_bool(0.5))
+            }
+            plan => plan.topology(),
+        }
+    }
+
+    /// The numbers that a simulation scans.
+    fn below(self, random: &mut StdRng) -> i64 {
+        // The operators of `Exists` compare all that they hold with the record, at each message.
+        random.random_range(1..if self == Plan::Exists { 100 } else { 400 })
+    }
+
     pub fn operators(self, below: i64) -> Vec<AnyOperator<Numbers>> {
-        if self == Plan::Scoped {
-            return scoped_operators(below);
+        match self {
+            Plan::Scoped => return scoped_operators(below),
+            Plan::Exists => return nested::operators(below),
+            _ => {}
         }
         let mut operators = vec![AnyOperator::kernel(Start), AnyOperator::kernel(Scan { below, step: 7 })];
         operators.extend(match self {
-            Plan::Scoped => Vec::new(),
+            Plan::Scoped | Plan::Exists => Vec::new(),
             Plan::Nested => vec![
                 watched(Scope::default()),
                 AnyOperator::kernel(Neighbors(3)),
@@ -228,6 +418,18 @@ impl Plan {
                 AnyOperator::kernel(Neighbors(2)),
                 watched(Gather::default()),
                 AnyOperator::kernel(Neighbors(2)),
+                watched(Sum::default()),
+            ],
+            Plan::Distinct => vec![
+                AnyOperator::kernel(Neighbors(3)),
+                watched(Distinct::new()),
+                AnyOperator::kernel(Neighbors(2)),
+                watched(Sum::default()),
+            ],
+            Plan::Rounds => vec![
+                watched(Rounds::new()),
+                AnyOperator::kernel(Neighbors(2)),
+                AnyOperator::kernel(Neighbors(1)),
                 watched(Sum::default()),
             ],
             Plan::Limit => vec![AnyOperator::kernel(Neighbors(3)), watched(Limit(LIMIT))],
@@ -254,6 +456,18 @@ impl Plan {
                 let sum: i64 = (0..below).flat_map(|n| hop(n, 3)).sum();
                 assert_eq!(found, [sum]);
             }
+            Plan::Exists => assert_eq!(found, [nested::answer(below)]),
+            Plan::Distinct => {
+                let distinct = 1..below + 3;
+                // The last number goes through the hop, too.
+                let all = distinct.clone().chain(std::iter::once(-(distinct.end - distinct.start)));
+                assert_eq!(found, [all.flat_map(|n| hop(n, 2)).sum::<i64>()]);
+            }
+            Plan::Rounds => {
+                let round = |n: i64| hop(n, 2).flat_map(move |n| hop(n, 1));
+                let sum: i64 = (0..below).flat_map(round).flat_map(round).flat_map(round).sum();
+                assert_eq!(found, [sum]);
+            }
             Plan::Limit => assert_eq!(found.len(), LIMIT.min(3 * below as usize)),
             Plan::Ordered => {
                 let all: Vec<i64> = (0..below).flat_map(|n| hop(n, 3)).collect();
@@ -276,14 +490,59 @@ pub fn simulate(plan: Plan, seed: u64) {
 /// As [`simulate`]; messages at these operators are shared.
 pub fn simulate_sharing(plan: Plan, seed: u64, stealable: Arc<[bool]>) {
     let mut random = StdRng::seed_from_u64(seed);
-    let below = random.random_range(1..400);
-    let control = control(QueryLimits::default());
-    let mut home = NodeRuntime::new(0, 1, Arc::new(plan.topology()), plan.operators(below), control);
-    home.begin(()).expect("a run begins");
-    home.start(Numbers(vec![(0, 0)])).expect("a run starts");
+    let below = plan.below(&mut random);
+    let mut home = started(plan, plan.any_topology(&mut random), below, None);
     let sharers = Sharers { stealable, shares_all: random.random_bool(0.5) };
     let results = run_with_helpers(&mut home, &sharers, || Ok(plan.operators(below)), seed).expect("a run completes");
+    check_end(plan, below, &results, &home);
+}
+
+/// A run of a plan that has started; with a reader, its reads are late.
+pub fn started(plan: Plan, topology: Topology, below: i64, reader: Option<LateReader>) -> NodeRuntime<Numbers> {
+    let control = control(QueryLimits::default());
+    let mut home = NodeRuntime::new(0, 1, Arc::new(topology), plan.operators(below), control);
+    home.begin(reader).expect("a run begins");
+    home.start(Numbers(vec![(0, 0)])).expect("a run starts");
+    home
+}
+
+/// Fails unless a run of the plan has found what it must, and nothing is left of it.
+pub fn check_end(plan: Plan, below: i64, results: &[Numbers], home: &NodeRuntime<Numbers>) {
     let found: Vec<i64> = results.iter().flat_map(|batch| batch.0.iter().map(|(_, n)| *n)).collect();
     plan.check(&found, below);
     assert_eq!(home.control().memory(), 0, "nothing is charged after the run");
+}
+
+/// As [`simulate`], with late reads. Reads may fail: then the run fails, too.
+pub fn simulate_late(plan: Plan, seed: u64) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let below = plan.below(&mut random);
+    let topology = plan.any_topology(&mut random);
+    let mut chance = |of: f64| if random.random_bool(0.5) { 0.0 } else { random.random_range(0.0..of) };
+    let habits = Habits {
+        at_hand: chance(0.9),
+        full: chance(0.3),
+        early: chance(0.5),
+        again: chance(0.5),
+        fails: if seed.is_multiple_of(8) { chance(0.1) } else { 0.0 },
+        room: [0, 0, 10, 200][random.random_range(0..4)],
+    };
+    let reader = LateReader::new(habits, seed);
+    let mut home = started(plan, topology, below, Some(reader.clone()));
+    if random.random_bool(0.7) {
+        home.allow_any_order(plan.stealable());
+    }
+    if random.random_bool(0.3) {
+        home.limit_reads(ReadCredit { reads: random.random_range(1..60), bytes: u64::MAX });
+    }
+    let sharers = Sharers { stealable: plan.stealable(), shares_all: random.random_bool(0.5) };
+    let replica = || Ok(plan.operators(below));
+    match run_with_late_reads(&mut home, &sharers, replica, &reader, seed) {
+        Ok(results) => check_end(plan, below, &results, &home),
+        Err(error) => assert!(habits.fails > 0.0 && error.message() == "a read has failed", "{error}"),
+    }
+    // Reads of a run that is over are completed without effect, and nothing keeps memory of the view.
+    reader.complete_all();
+    drop(home);
+    assert_eq!(reader.counts().pinned, 0, "holds are left");
 }

@@ -6,23 +6,32 @@ use std::sync::atomic::AtomicBool;
 
 use mangrove_flow::clock::MonotonicClock;
 use mangrove_flow::{
-    AnyOperator, Batch, Cursor, Detail, Exchange, GroupId, Kernel, NodeId, Operator, Output, Placement, QueryControl,
-    QueryLimits, Step, TagSet, Topology, TopologyBuilder,
+    AnyOperator, Apart, Batch, Cursor, Detail, Exchange, GroupId, Kernel, NodeId, Operator, OuterTags, Output,
+    Placement, QueryControl, QueryLimits, Step, TagSet, Topology, TopologyBuilder,
 };
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{Elements, Error, LateReads, Need, Result, TabletId, VertexId};
+use mangrove_virtual_nodes::LateReader;
 
 /// Rows of (tag, number). The remainder of a number decides which node owns it.
 #[derive(Clone, Default, Debug)]
 pub struct Numbers(pub Vec<(u32, i64)>);
 
 impl Batch for Numbers {
-    type Context = ();
+    /// In a run with late reads: the view, which must be asked for each number that an operator reads.
+    type Context = Option<LateReader>;
+
+    fn late(context: &Self::Context) -> Option<&dyn LateReads> {
+        context.as_ref().map(|reader| reader as &dyn LateReads)
+    }
 
     fn rows(&self) -> usize {
         self.0.len()
     }
     fn bytes(&self) -> usize {
         self.0.len() * 16
+    }
+    fn tag(&self, row: usize) -> u32 {
+        self.0[row].0
     }
     fn split_off(&mut self, row: usize) -> Self {
         Numbers(self.0.split_off(row))
@@ -62,6 +71,24 @@ impl Batch for Numbers {
     }
 }
 
+/// What an operator says that reads these numbers.
+pub fn need<'a>(numbers: impl IntoIterator<Item = i64>) -> Need<'a> {
+    let vertices: Vec<VertexId> = numbers.into_iter().map(vertex).collect();
+    Need::Values { of: Elements::Vertices(vertices.into()), keys: None }
+}
+
+fn vertex(number: i64) -> VertexId {
+    VertexId::new(TabletId(0), 2 * number.unsigned_abs() + u64::from(number < 0))
+}
+
+/// Reads numbers, if the run has late reads. Fails unless all of them were asked for.
+pub fn read(numbers: impl IntoIterator<Item = i64>, out: &Output<'_, Numbers>) -> Result<()> {
+    match out.context() {
+        Some(reader) => numbers.into_iter().try_for_each(|number| reader.read(vertex(number))),
+        None => Ok(()),
+    }
+}
+
 /// Every node emits the numbers below `below` that it owns, `step` of them in each step.
 pub struct Scan {
     pub below: i64,
@@ -88,20 +115,31 @@ impl Kernel<Numbers> for Scan {
 /// Replaces n by n + 1, …, n + fan. Checks that it receives only numbers that its node owns.
 pub struct Neighbors(pub i64);
 
+/// The rows that a step of [`Neighbors`] works on.
+pub const STEP_ROWS: usize = 200;
+
 impl Kernel<Numbers> for Neighbors {
+    fn needs<'a>(&'a mut self, input: &'a Numbers, at: &Cursor, _: &'a Option<LateReader>) -> Result<Need<'a>> {
+        Ok(need(input.0.iter().skip(at.row as usize).map(|(_, n)| *n)))
+    }
+
     fn step(
         &mut self,
         batch: &mut Numbers,
-        _: &mut Cursor,
+        at: &mut Cursor,
         group: GroupId,
         out: &mut Output<'_, Numbers>,
     ) -> Result<Step> {
-        for (_, n) in &batch.0 {
+        let until = batch.0.len().min(at.row as usize + STEP_ROWS);
+        let rows = &batch.0[at.row as usize..until];
+        for (_, n) in rows {
             assert_eq!(n.rem_euclid(i64::from(out.nodes())), i64::from(out.node()), "{n} belongs elsewhere");
         }
+        read(rows.iter().map(|(_, n)| *n), out)?;
         let fan = |(tag, n): &(u32, i64)| (1..=self.0).map(|d| (*tag, n + d)).collect::<Vec<_>>();
-        out.emit(0, group, Numbers(batch.0.iter().flat_map(fan).collect()))?;
-        Ok(Step::Done)
+        out.emit(0, group, Numbers(rows.iter().flat_map(fan).collect()))?;
+        at.go_to(until);
+        Ok(if until < batch.0.len() { Step::More } else { Step::Done })
     }
 }
 
@@ -132,12 +170,17 @@ pub struct Scope {
 }
 
 impl Operator<Numbers> for Scope {
+    /// No instance begins again, as if results of it had left.
+    fn set_apart(&mut self, _: GroupId, _: u32, _: &mut Output<'_, Numbers>) -> Result<Apart> {
+        Ok(Apart::HasResults)
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
         if port == 1 {
             let outside = self.inside[&group];
             return out.emit(1, outside, Numbers(batch.0.into_iter().map(|(_, n)| (0, n)).collect()));
         }
-        let inside = out.open_group(group);
+        let inside = out.open_group(group, OuterTags::Each(batch.0.iter().map(|(tag, _)| *tag).collect()));
         self.inside.insert(inside, group);
         *self.open.entry(group).or_default() += 1;
         let count = batch.0.len() as u32;
@@ -166,7 +209,18 @@ impl Operator<Numbers> for Scope {
 pub struct Limit(pub usize);
 
 impl Operator<Numbers> for Limit {
+    fn needs<'a>(
+        &'a mut self,
+        _: u8,
+        batch: &'a Numbers,
+        _: &'a Option<LateReader>,
+        _: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        Ok(need(batch.0.iter().map(|(_, n)| *n)))
+    }
+
     fn receive(&mut self, _: u8, group: GroupId, mut batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        read(batch.0.iter().map(|(_, n)| *n), out)?;
         batch.0.truncate(self.0);
         self.0 -= batch.0.len();
         if self.0 == 0 {
@@ -214,6 +268,11 @@ pub fn control(limits: QueryLimits) -> Arc<QueryControl> {
 
 /// start → scan → neighbors → scope { neighbors → sum } → sum → sink
 pub fn scoped() -> Topology {
+    scoped_with(false)
+}
+
+/// As [`scoped`]; with `true`, rows of a message go before the row at hand whenever a step leaves work over.
+pub fn scoped_with(sets_all_apart: bool) -> Topology {
     let mut b = TopologyBuilder::default();
     let start = b.operator(Placement::Home);
     let scan = b.operator(Placement::Spread);
@@ -231,6 +290,10 @@ pub fn scoped() -> Topology {
     b.connect(scope, sum, 0, Exchange::Home);
     let sink = b.operator(Placement::Home);
     b.connect(sum, sink, 0, Exchange::Local);
+    b.set_unordered(inner_hop);
+    if sets_all_apart {
+        b.set_all_apart();
+    }
     b.build()
 }
 

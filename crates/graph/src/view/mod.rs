@@ -25,9 +25,11 @@
 //! | `rows.rs` | the columns that most methods fill |
 //! | `columns.rs`, `numbers.rs` | values by key, and numbers of one type, without a row for each property |
 //! | `adjacency.rs` | neighbors in place, for readers of every edge |
+//! | `late.rs` | the interface of a view that must fetch what is read |
 
 mod adjacency;
 mod columns;
+mod late;
 mod numbers;
 mod request;
 mod rows;
@@ -42,6 +44,7 @@ use crate::value::{Direction, Value};
 
 pub use adjacency::AdjacencyRuns;
 pub use columns::{RowValues, ValueColumns};
+pub use late::{Completions, Elements, Hold, LateReads, Need, Ticket, Want};
 pub use numbers::{NumberType, Numbers};
 pub use request::{
     AdjacencyRequest, ExpandCursor, ExpandRequest, IndexInfo, IndexRange, LabelFilter, ScanCursor, Share, Statistics,
@@ -52,6 +55,12 @@ pub use rows::{Expansion, PropertyRow, ValueRows};
 pub trait GraphView: Send + Sync {
     /// The names of labels and property keys.
     fn catalog(&self) -> &Catalog;
+
+    /// If reads may be late, the interface by which a query asks for them. A run looks here once, when it begins; the
+    /// answer must not change. A view in memory, as this default, has none.
+    fn late(&self) -> Option<&dyn LateReads> {
+        None
+    }
 
     /// The key of a name, for reading properties under it. A reader asks here and not the catalog: if the key does not
     /// exist yet, the reader depends on that, and the read set of a serializable transaction must say so.

@@ -94,7 +94,7 @@ pub(super) fn aggregate(call: &mut Call<'_>) -> Result<Step> {
     let step = Step::Aggregate { name, by: single_by(call, "Aggregate")?.unwrap_or(By::Identity) };
     Ok(match lazy {
         true => {
-            let node = StepNode { step, labels: Vec::new(), position: call.site.position };
+            let node = StepNode::new(step, call.site.position);
             Step::LocalTraversal(Traversal { steps: vec![node] })
         }
         false => step,

@@ -62,7 +62,7 @@ fn choose_value(call: &Call<'_>, on: &Argument) -> Result<Traversal> {
                 Token::Key => Step::Key,
                 Token::Value => Step::PropertyValue,
             };
-            Traversal { steps: vec![StepNode { step, labels: Vec::new(), position: call.site.position }] }
+            Traversal { steps: vec![StepNode::new(step, call.site.position)] }
         }
         traversal => child(&call.site, traversal)?,
     })
@@ -144,7 +144,7 @@ impl BranchStep {
 
     fn test_of(&self, test: Traversal) -> Traversal {
         let decides = Step::Map { traversal: self.decides.clone(), first: true };
-        let mut steps = vec![StepNode { step: decides, labels: Vec::new(), position: None }];
+        let mut steps = vec![StepNode::new(decides, None)];
         steps.extend(test.steps);
         Traversal { steps }
     }
@@ -162,7 +162,7 @@ impl BranchStep {
 
 /// A traversal that keeps the traversers that pass a filter.
 fn filtered(kind: FilterKind, tests: Vec<Traversal>, traversal: Traversal) -> Traversal {
-    let filter = StepNode { step: Step::FilterTraversal(kind, tests), labels: Vec::new(), position: None };
+    let filter = StepNode::new(Step::FilterTraversal(kind, tests), None);
     Traversal { steps: std::iter::once(filter).chain(traversal.steps).collect() }
 }
 

@@ -32,11 +32,7 @@ pub(super) fn sample(call: &mut Call<'_>) -> Result<Step> {
     }
     let one = Operand::Literal(Value::F64(1.0));
     let constant = crate::logical::Traversal {
-        steps: vec![crate::logical::StepNode {
-            step: Step::Constant(one),
-            labels: Vec::new(),
-            position: call.site.position,
-        }],
+        steps: vec![crate::logical::StepNode::new(Step::Constant(one), call.site.position)],
     };
     let weight = single_by(call, "Sample")?.unwrap_or_else(|| By::Traversal(Box::new(constant)));
     Ok(Step::Sample(number, weight))

@@ -13,9 +13,10 @@ use mangrove_gremlin::{Argument, Instruction};
 use smol_str::SmolStr;
 
 use super::arguments::{child, describe, integer, misfit, name, operand};
+use super::policies;
 use super::site::Site;
 use crate::logical::Subset;
-use crate::logical::{Condition, Configuration, Name, Operand, Sack, Step, StepNode, Test, Traversal};
+use crate::logical::{Condition, Configuration, Name, Operand, Sack, ScopePolicy, Step, StepNode, Test, Traversal};
 
 /// TinkerPop's strategies that do not change what a traversal means.
 #[rustfmt::skip] // A name a line would be pages of names.
@@ -174,7 +175,7 @@ fn with(configuration: &mut Configuration, site: &Site<'_>, key: &Argument, valu
     if OF_REQUESTS.contains(&&*key) {
         return Err(site.unsupported(format_args!("{key} is an argument of the request; pass it there")));
     }
-    if !TIMEOUT.contains(&&*key) && &*key != PARALLEL {
+    if !TIMEOUT.contains(&&*key) && &*key != PARALLEL && !policies::OPTIONS.contains(&&*key) {
         return Err(no_option(site, &key));
     }
     option(configuration, site, &key, value)
@@ -196,6 +197,8 @@ fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: 
                 describe(value)
             ))
         })?);
+    } else if policies::OPTIONS.contains(&key) {
+        policies::read(&mut configuration.policy, site, key, value)?;
     } else if !OF_REQUESTS.contains(&key) && !mangrove_gremlin::suggest(key, options()).is_empty() {
         return Err(no_option(site, key));
     }
@@ -203,7 +206,7 @@ fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: 
 }
 
 fn options() -> impl Iterator<Item = &'static str> {
-    TIMEOUT.iter().chain([&PARALLEL]).chain(OF_REQUESTS).copied()
+    TIMEOUT.iter().chain([&PARALLEL]).chain(&policies::OPTIONS).chain(OF_REQUESTS).copied()
 }
 
 fn no_option(site: &Site<'_>, key: &str) -> Error {
@@ -279,7 +282,10 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
         RESERVED_KEYS => configuration.reserved_keys.clear(),
         EDGE_LABELS => configuration.edge_labels_needed = false,
         SEED => configuration.seed = None,
-        OPTIONS => (configuration.timeout_millis, configuration.workers_max) = (None, None),
+        OPTIONS => {
+            (configuration.timeout_millis, configuration.workers_max) = (None, None);
+            configuration.policy = ScopePolicy::default();
+        }
         // Removing a strategy that the source does not have changes nothing.
         name if UNSUPPORTED.contains(&name) => {}
         name => accept(site, name)?,
@@ -370,7 +376,7 @@ fn partition(site: &Site<'_>, settings: &Settings) -> Result<Subset> {
     let read = names_under(site, settings, "readPartitions")?;
     let within = Test::Within(read.into_iter().map(|name| Operand::Literal(Value::String(name))).collect());
     let step = Step::Has(vec![Condition::Property(key.clone(), within)]);
-    let criterion = Traversal { steps: vec![StepNode { step, labels: Vec::new(), position: site.position }] };
+    let criterion = Traversal { steps: vec![StepNode::new(step, site.position)] };
     let meta = flag(settings, "includeMetaProperties");
     let mark = match setting(settings, "writePartition") {
         None => None,

@@ -113,7 +113,10 @@ pub(super) fn add_edge(call: &mut Call<'_>) -> Result<Step> {
 fn pass_over_options(call: &mut Call<'_>) -> Result<()> {
     for modulator in call.take("with") {
         match modulator.arguments {
-            [key] | [key, _] => drop(name(&modulator.site, key, "the name of an option")?),
+            [key] | [key, _] => {
+                let key = name(&modulator.site, key, "the name of an option")?;
+                super::policies::refuse(&modulator.site, &key, call.site.name)?;
+            }
             given => return Err(misfit(&modulator.site, "the name of an option and perhaps its value", given)),
         }
     }

@@ -7,7 +7,7 @@ use super::groups::{Call, groups};
 use super::site::Site;
 use super::{
     NESTING_MAX, arguments, barriers, branches, carried, connectives, elements, files, filters, functions, known, maps,
-    matching, merges, sources,
+    matching, merges, policies, sources,
 };
 use crate::logical::function::{CollectionFunction, Function, TextFunction};
 use crate::logical::{EdgeEnd, Quantifier, Reduction, Step, StepNode, Traversal};
@@ -40,7 +40,9 @@ fn chain(instructions: &[Instruction], parent: Option<&Site<'_>>) -> Result<Trav
     let mut steps = Vec::with_capacity(calls.len());
     for mut call in calls {
         check_start(&call)?;
+        let before = steps.len();
         compile(&mut call, &mut steps)?;
+        policies::of_step(&mut call, &mut steps[before..])?;
         call.finish()?;
         if let Some(last) = steps.last_mut() {
             last.labels = call.labels;
@@ -66,7 +68,7 @@ fn check_start(call: &Call<'_>) -> Result<()> {
 /// `addV()` has a step for each property that reads the new vertex.
 fn compile(call: &mut Call<'_>, steps: &mut Vec<StepNode>) -> Result<()> {
     let position = call.site.position;
-    let mut push = |step| steps.push(StepNode { step, labels: Vec::new(), position });
+    let mut push = |step| steps.push(StepNode::new(step, position));
     match call.site.name {
         "property" => elements::property(call)?.into_iter().for_each(push),
         "addV" => sources::add_vertex(call)?.into_iter().for_each(push),

@@ -14,6 +14,7 @@ pub mod files;
 pub mod function;
 mod nested;
 mod operand;
+mod policy;
 mod subset;
 mod traits;
 pub mod upsert;
@@ -30,6 +31,7 @@ pub use branch::{Choose, ChooseOn, ChooseOption, Emit, Repeat, Until};
 pub use condition::{Bound, Condition, FilterKind, LabelTest, Quantifier, Test};
 pub use nested::Enters;
 pub use operand::{Name, Operand};
+pub use policy::{ScopePolicy, WorkOrder, WorkOrders};
 pub use subset::Subset;
 pub use traits::{Effect, PathUse, SackUse, StepTraits};
 
@@ -50,6 +52,8 @@ pub struct StepNode {
     pub step: Step,
     /// The labels.
     pub labels: Vec<Name>,
+    /// The policy that its `with()`s ask for. A step that has one keeps its scope.
+    pub policy: ScopePolicy,
     /// Its position in the script, for errors; `None` for bytecode from the wire. It is no part of equality, so rules
     /// may compare steps.
     pub position: Option<Position>,
@@ -57,7 +61,14 @@ pub struct StepNode {
 
 impl PartialEq for StepNode {
     fn eq(&self, other: &Self) -> bool {
-        self.step == other.step && self.labels == other.labels
+        self.step == other.step && self.labels == other.labels && self.policy == other.policy
+    }
+}
+
+impl StepNode {
+    /// A step without labels, and without a policy of its own.
+    pub fn new(step: Step, position: Option<Position>) -> Self {
+        StepNode { step, labels: Vec::new(), policy: ScopePolicy::default(), position }
     }
 }
 
@@ -72,6 +83,8 @@ pub struct Configuration {
     pub timeout_millis: Option<u64>,
     /// `with("parallel", n)`: the most threads that work on the traversal at a time.
     pub workers_max: Option<usize>,
+    /// `with("policy", …)` and `with("maxInstances", n)`: the policy of scopes whose steps have none.
+    pub policy: ScopePolicy,
     /// `ReadOnlyStrategy`: steps that write are refused.
     pub read_only: bool,
     /// `withSideEffect(name, value, operator)`: the operator that folds values into the side effect.

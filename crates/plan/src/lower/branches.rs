@@ -7,7 +7,7 @@ use super::once::FollowingSteps;
 use super::order::Chain;
 use crate::limits::collections_made;
 use crate::logical::{Choose, ChooseOn, Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
-use crate::physical::{Computation, LocalKind, LocalScope, LoopTest, Merged, Op, Over, RepeatScope};
+use crate::physical::{Computation, LocalKind, LocalScope, LoopTest, Op, Over, RepeatScope, Scheduling};
 
 impl Lowering<'_> {
     /// A loop, with the steps after it in its chain.
@@ -20,6 +20,7 @@ impl Lowering<'_> {
             emit: repeat.emit.as_ref().map(|e| self.emit(e)).transpose()?,
             emit_first: repeat.emit_first,
             once: self.visits_once(repeat, following),
+            scheduling: Scheduling::default(),
             collections_made: collections_made(&repeat.body),
         };
         self.loops.borrow_mut().pop();
@@ -55,42 +56,42 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    pub(super) fn filter(&self, kind: FilterKind, traversals: &[Traversal], chain: &mut Chain) -> Result<()> {
+    /// A filter by traversals. `is_kept`: the step keeps its scope, because it has a policy.
+    pub(super) fn filter(
+        &self,
+        kind: FilterKind,
+        traversals: &[Traversal],
+        is_kept: bool,
+        chain: &mut Chain,
+    ) -> Result<()> {
         match (kind, traversals) {
             // An operator for each traversal: a row that fails the first does not come to the others.
-            (FilterKind::All, traversals) => traversals.iter().try_for_each(|t| self.test(kind, t, chain)),
-            (FilterKind::None, [only]) => self.test(kind, only, chain),
-            (FilterKind::Any | FilterKind::None, traversals) => {
-                let serial = traversals.iter().any(Traversal::is_mutating);
-                let by_object = self.is_by_object(chain, traversals);
-                let pipelines = traversals.iter().map(|t| self.for_existence(t)).collect::<Result<_>>()?;
-                let kind = LocalKind::Filter(kind, pipelines);
-                chain.push(Op::Local(LocalScope {
-                    kind,
-                    serial,
-                    ordered: chain.ordered,
-                    by_object,
-                    merged: Merged::AsOne,
-                }));
-                Ok(())
-            }
+            (FilterKind::All, traversals) => traversals.iter().try_for_each(|t| self.test(kind, t, is_kept, chain)),
+            (FilterKind::None, [only]) => self.test(kind, only, is_kept, chain),
+            (FilterKind::Any | FilterKind::None, traversals) => self.test_all(kind, traversals, chain),
         }
     }
 
+    /// Appends a scope that tests rows by traversals.
+    fn test_all(&self, kind: FilterKind, traversals: &[Traversal], chain: &mut Chain) -> Result<()> {
+        let by_object = self.is_by_object(chain, traversals);
+        let pipelines = traversals.iter().map(|t| self.for_existence(t)).collect::<Result<_>>()?;
+        let scope = self.scope(LocalKind::Filter(kind, pipelines), traversals, chain);
+        chain.push(Op::Local(LocalScope { by_object, ..scope }));
+        Ok(())
+    }
+
     /// Keeps rows for which a traversal has a result ([`FilterKind::All`]), or has none ([`FilterKind::None`]).
-    fn test(&self, kind: FilterKind, traversal: &Traversal, chain: &mut Chain) -> Result<()> {
+    fn test(&self, kind: FilterKind, traversal: &Traversal, is_kept: bool, chain: &mut Chain) -> Result<()> {
         // A test for one hop needs no scope: it is a semi-join over degrees.
         if let [StepNode { step: Step::Expand { direction, labels, .. }, labels: marks, .. }] = &traversal.steps[..]
             && marks.is_empty()
+            && !is_kept
         {
             let negate = kind == FilterKind::None;
             chain.push(Op::HasEdges { direction: *direction, labels: labels.clone(), negate });
             return Ok(());
         }
-        let (serial, ordered) = (traversal.is_mutating(), chain.ordered);
-        let by_object = self.is_by_object(chain, std::slice::from_ref(traversal));
-        let kind = LocalKind::Filter(kind, vec![self.for_existence(traversal)?]);
-        chain.push(Op::Local(LocalScope { kind, serial, ordered, by_object, merged: Merged::AsOne }));
-        Ok(())
+        self.test_all(kind, std::slice::from_ref(traversal), chain)
     }
 }

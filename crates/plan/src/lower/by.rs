@@ -25,7 +25,7 @@ impl Lowering<'_> {
     ) -> Result<()> {
         let computed = by.map(|by| Ok((self.computation(by)?, self.is_made_productive(by))));
         let (computed, productive) = computed.collect::<Result<Vec<_>>>()?.into_iter().unzip();
-        chain.push(Op::Modulate(Modulate { over, by: computed, productive }));
+        chain.push(Op::Modulate(Modulate { over, by: computed, productive, scheduling: Scheduling::default() }));
         Ok(())
     }
 
@@ -154,9 +154,8 @@ fn reducing(traversal: Traversal, productive: bool) -> Traversal {
     if !productive && traversal.steps.iter().any(|node| takes_all_together(&node.step)) {
         return traversal;
     }
-    let chain = |steps: Vec<Step>| Traversal {
-        steps: steps.into_iter().map(|step| StepNode { step, labels: Vec::new(), position: None }).collect(),
-    };
+    let chain =
+        |steps: Vec<Step>| Traversal { steps: steps.into_iter().map(|step| StepNode::new(step, None)).collect() };
     let null = || Operand::Literal(Value::Null);
     let of_member = match productive {
         true => chain(vec![Step::Coalesce(vec![traversal, chain(vec![Step::Constant(null())])])]),

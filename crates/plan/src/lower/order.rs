@@ -38,7 +38,7 @@ impl Chain {
     /// `ProductiveByStrategy`.
     pub fn modulate(&mut self, over: Over, by: Vec<Computation>) {
         let productive = vec![false; by.len()];
-        self.push(Op::Modulate(Modulate { over, by, productive }));
+        self.push(Op::Modulate(Modulate { over, by, productive, scheduling: Scheduling::default() }));
     }
 
     /// Ends the run of row-by-row stages of an ordered stream: it becomes a scope that keeps the order (PLAN-7).

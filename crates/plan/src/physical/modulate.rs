@@ -3,7 +3,7 @@
 use mangrove_graph::Token;
 use mangrove_gremlin::Column;
 
-use super::Pipeline;
+use super::{Pipeline, Scheduling};
 use crate::logical::{Lookup, Name, Segment, Test};
 
 /// Fills computed columns with the values that `by()`s have for objects of a row.
@@ -15,6 +15,15 @@ pub struct Modulate {
     pub by: Vec<Computation>,
     /// For each of `by`: true if it gives null for an object of which there is nothing to take.
     pub productive: Vec<bool>,
+    /// The order of the work in the scope, and the most instances at a time, if `by` has pipelines.
+    pub scheduling: Scheduling,
+}
+
+impl Modulate {
+    /// Returns true if it opens a scope.
+    pub fn has_scope(&self) -> bool {
+        self.by.iter().any(|by| matches!(by, Computation::First(_) | Computation::Exists(_)))
+    }
 }
 
 /// The objects of a row that a [`Modulate`] works on.

@@ -1,7 +1,7 @@
 //! The operators that open scopes: an instance for each row, or for each iteration of a loop.
 
 use super::Pipeline;
-use crate::logical::{FilterKind, Operand, Test};
+use crate::logical::{FilterKind, Operand, ScopePolicy, Test, WorkOrder};
 
 /// A branch scope: an instance for each row.
 #[derive(Clone, Debug)]
@@ -17,6 +17,10 @@ pub struct LocalScope {
     pub by_object: bool,
     /// How a row enters that stands for several traversers.
     pub merged: Merged,
+    /// The order of the work inside, and the most instances at a time.
+    pub scheduling: Scheduling,
+    /// `None` if a heavy instance may begin again in a group of its own; otherwise why it may not.
+    pub stays_together: Option<&'static str>,
 }
 
 /// How a row that stands for several equal traversers enters a branch scope.
@@ -67,8 +71,28 @@ pub struct RepeatScope {
     /// True: each instance of the loop goes on from a vertex only the first time it comes there. The planner has
     /// checked that no result shows how often, or along which paths, a vertex is reached.
     pub once: bool,
+    /// The order of the work inside, and the most iterations at a time.
+    pub scheduling: Scheduling,
     /// The number of newest objects of a path that may be collections which one iteration has made.
     pub collections_made: usize,
+}
+
+impl RepeatScope {
+    /// Returns true if an iteration begins with the first rows that the one before it returns.
+    pub fn overlaps(&self) -> bool {
+        self.scheduling.policy.orders.is_some_and(|orders| orders.between != WorkOrder::Bfs)
+    }
+}
+
+/// The policy of a scope, as far as the scope keeps it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scheduling {
+    /// The policy.
+    pub policy: ScopePolicy,
+    /// True if the step itself names it. Then no rule removes the scope.
+    pub is_of_step: bool,
+    /// Why the scope keeps less of it than the source asks for; `None` if it keeps all.
+    pub fixed_by: Option<&'static str>,
 }
 
 /// A test in a loop.

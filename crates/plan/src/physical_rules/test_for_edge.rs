@@ -19,6 +19,9 @@ pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
 /// The test for an edge that replaces a scope, if the scope asks for nothing else.
 fn test_of_edge(operator: &Op) -> Option<Op> {
     let Op::Local(scope) = operator else { return None };
+    if scope.scheduling.is_of_step {
+        return None;
+    }
     let LocalKind::Filter(kind @ (FilterKind::All | FilterKind::None), pipelines) = &scope.kind else { return None };
     let [pipeline] = &pipelines[..] else { return None };
     match &pipeline.stages[..] {

@@ -53,7 +53,7 @@ fn rewrite(operand: &mut Traversal) -> bool {
     if !some {
         let inner = std::mem::take(operand);
         let step = Step::FilterTraversal(FilterKind::None, vec![inner]);
-        operand.steps.push(StepNode { step, labels: Vec::new(), position: None });
+        operand.steps.push(StepNode::new(step, None));
     }
     true
 }
@@ -78,8 +78,10 @@ fn tests_existence(traversal: &Traversal) -> Option<bool> {
 /// Replaces a filter whose only operand is a filter by that filter, or by its negation.
 fn nested(kind: FilterKind, operands: &mut [Traversal]) -> Option<(FilterKind, Vec<Traversal>)> {
     let [Traversal { steps }] = operands else { return None };
-    let [StepNode { step: Step::FilterTraversal(inner_kind, inner), labels, .. }] = &mut steps[..] else { return None };
-    if !labels.is_empty() {
+    let [StepNode { step: Step::FilterTraversal(inner_kind, inner), labels, policy, .. }] = &mut steps[..] else {
+        return None;
+    };
+    if !labels.is_empty() || !policy.is_default() {
         return None;
     }
     let combined = match (kind, *inner_kind, inner.len()) {

@@ -27,13 +27,16 @@ pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool 
 
 /// The filters that together do the same as the step. The last gets its labels.
 fn inlined(node: &mut StepNode) -> Option<Vec<StepNode>> {
+    if !node.policy.is_default() {
+        return None;
+    }
     let Step::FilterTraversal(kind, operands) = &mut node.step else { return None };
     let mut filters: Vec<StepNode> = match (*kind, &mut operands[..]) {
         (FilterKind::None, [Traversal { steps }]) => {
-            let [StepNode { step: Step::Has(conditions), labels, position }] = &steps[..] else { return None };
+            let [StepNode { step: Step::Has(conditions), labels, position, .. }] = &steps[..] else { return None };
             let ([Condition::HasKey(key)], true) = (&conditions[..], labels.is_empty()) else { return None };
             let step = Step::Has(vec![Condition::HasNot(key.clone())]);
-            vec![StepNode { step, labels: Vec::new(), position: *position }]
+            vec![StepNode::new(step, *position)]
         }
         (FilterKind::All, operands) if operands.iter().any(is_filters_only) => {
             operands.iter_mut().flat_map(|operand| in_place(operand, node.position)).collect()
@@ -50,7 +53,7 @@ fn in_place(operand: &mut Traversal, position: Option<mangrove_gremlin::Position
         return std::mem::take(&mut operand.steps);
     }
     let step = Step::FilterTraversal(FilterKind::All, vec![std::mem::take(operand)]);
-    vec![StepNode { step, labels: Vec::new(), position }]
+    vec![StepNode::new(step, position)]
 }
 
 /// Returns true if a traversal passes each row on unchanged or drops it.

@@ -34,7 +34,11 @@ fn unroll(asked: &mut Traversal) -> bool {
     let Some(at) = asked.steps.iter().position(is_loop) else { return false };
     let (node, following) = (&asked.steps[at], &asked.steps[at + 1..]);
     let Step::Repeat(repeat) = &node.step else { return false };
-    if !node.labels.is_empty() || !is_plain_chain(following) || !is_plain_chain(&repeat.body.steps) {
+    if !node.labels.is_empty()
+        || !node.policy.is_default()
+        || !is_plain_chain(following)
+        || !is_plain_chain(&repeat.body.steps)
+    {
         return false;
     }
     let Some(times) = iterations(repeat).filter(|times| *times <= ITERATIONS_MAX) else { return false };
@@ -84,7 +88,7 @@ fn emitted(repeat: &Repeat, following: &[StepNode]) -> Option<Option<Traversal>>
         }
         Some(Emit::Traversal(_)) => return None,
     };
-    let own = StepNode { step: own, labels: Vec::new(), position: None };
+    let own = StepNode::new(own, None);
     let needless = own.step == Step::Identity && !following.is_empty();
     Some(Some(chain(if needless { &[] } else { std::slice::from_ref(&own) }, following)))
 }
@@ -101,5 +105,5 @@ fn chain(first: &[StepNode], then: &[StepNode]) -> Traversal {
 }
 
 fn test(kind: FilterKind, operands: Vec<Traversal>) -> StepNode {
-    StepNode { step: Step::FilterTraversal(kind, operands), labels: Vec::new(), position: None }
+    StepNode::new(Step::FilterTraversal(kind, operands), None)
 }

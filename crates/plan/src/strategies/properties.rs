@@ -19,7 +19,7 @@ use crate::logical::function::ValueType;
 use crate::logical::*;
 
 fn node(step: Step) -> StepNode {
-    StepNode { step, labels: Vec::new(), position: None }
+    StepNode::new(step, None)
 }
 
 fn chain(steps: impl IntoIterator<Item = Step>) -> Traversal {

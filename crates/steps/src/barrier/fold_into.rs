@@ -1,6 +1,6 @@
 //! `fold(seed, operator)`: folds the objects of each instance into one value.
 
-use mangrove_flow::{Cursor, GroupId, Operator, Output, Step};
+use mangrove_flow::{Cursor, GroupId, Operator, Output, Step, TagSet};
 use mangrove_graph::{Result, Value};
 use mangrove_gremlin::Operator as Fold;
 use mangrove_plan::logical::Operand;
@@ -35,6 +35,10 @@ impl Operator<Rows> for FoldInto {
 
     fn recycle(&mut self) -> bool {
         self.states.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.states.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
-use mangrove_graph::{Error, Numbers, Result, Value};
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step, TagSet};
+use mangrove_graph::{Error, Need, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::barrier::shared_map::SharedMap;
@@ -98,6 +98,19 @@ impl GroupCount {
 }
 
 impl Operator<Rows> for GroupCount {
+    fn needs<'a>(
+        &'a mut self,
+        _: u8,
+        batch: &'a Rows,
+        context: &'a ExecutionContext,
+        _: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        Ok(match batch.computed.is_empty() {
+            true => KeyReader::needs(&self.readers, &batch.objects, context),
+            false => Need::Nothing,
+        })
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         context.side_effects.begin_map(self.side_effect.as_ref())
     }
@@ -140,6 +153,11 @@ impl Operator<Rows> for GroupCount {
         rows.bulk = Some(counts.iter().map(|(.., bulk)| *bulk).collect());
         rows.computed = vec![counts.into_iter().map(|(_, key, _)| Some(key)).collect()];
         Ok(rows)
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.counts.cancelled(group, tags, out);
+        self.held.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -5,11 +5,14 @@
 
 use std::collections::VecDeque;
 
-use mangrove_flow::{BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Step};
+use mangrove_flow::{
+    BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Step, TagSet,
+};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, FastMap, Result, Value, VertexId, numeric};
 use mangrove_plan::physical::Requirements;
 
+use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::table::PartitionedTable;
 use crate::rows::{Loops, ObjectColumn, Rows};
@@ -46,12 +49,17 @@ impl Merger {
 
     /// Adds rows. Fails if the query would hold too much or a bulk overflows.
     pub fn add(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
+        let merges = Merger::merges(&rows, out.context());
         let requirements = &out.context().requirements;
-        let remembers = rows.path.is_some() || !rows.bindings.is_empty();
-        let apart = remembers || (rows.sacks.is_some() && requirements.merge_sacks.is_none());
-        let more = if apart { self.append(rows) } else { self.merge(rows, requirements, out.control())? };
+        let more = if merges { self.merge(rows, requirements, out.control())? } else { self.append(rows) };
         self.charged += more;
         out.control().charge(more)
+    }
+
+    /// Returns true if equal rows of this kind are merged: they do not remember where they came from.
+    pub fn merges(rows: &Rows, context: &ExecutionContext) -> bool {
+        let remember = rows.path.is_some() || !rows.bindings.is_empty();
+        !remember && (rows.sacks.is_none() || context.requirements.merge_sacks.is_some())
     }
 
     /// Appends rows without merging. Returns their bytes.
@@ -232,6 +240,12 @@ fn normalize(rows: &mut Rows, totals: &SackTotals) -> Result<()> {
 impl Operator<Rows> for Barrier {
     fn recycle(&mut self) -> bool {
         self.groups.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        let Some(merger) = self.groups.get_mut(&group).filter(|_| tags.is_none()) else { return };
+        while merger.take_next(out).is_some() {}
+        self.groups.remove(&group);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

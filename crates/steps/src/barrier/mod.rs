@@ -8,8 +8,8 @@
 //! |---|---|
 //! | [`reduce`], [`reduce_values`], [`fold_into`], with [`partial`] and [`numbers`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
 //! | [`order`], [`range`], [`sample`], [`time_limit`] | `order()`, `limit()`, `range()`, `tail()`, `sample()`, `coin()`, `timeLimit()` |
-//! | [`dedup`], [`seen`], [`visited`] | `dedup()` |
-//! | [`merge`] | `barrier()`, and merging of equal traversers |
+//! | [`dedup`], [`seen`], [`shared_seen`], [`visited`] | `dedup()` |
+//! | [`merge`], [`shared_merge`] | `barrier()`, and merging of equal traversers |
 //! | [`group_count`], [`tree`], [`side_effect`], [`subgraph`], [`shared_map`] | `groupCount()`, `tree()`, `aggregate()`, `cap()`, `subgraph()` |
 //! | [`inject`] | `inject()` |
 
@@ -27,6 +27,8 @@ pub(crate) mod reduce_values;
 pub(crate) mod sample;
 pub(crate) mod seen;
 pub(crate) mod shared_map;
+pub(crate) mod shared_merge;
+pub(crate) mod shared_seen;
 pub(crate) mod side_effect;
 pub(crate) mod subgraph;
 pub(crate) mod time_limit;

@@ -16,8 +16,8 @@ mod sorter;
 
 use std::sync::Arc;
 
-use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Step};
-use mangrove_graph::{FastMap, Result, Value};
+use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Step, TagSet};
+use mangrove_graph::{FastMap, Need, Result, Value};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
 
@@ -25,6 +25,7 @@ use crate::barrier::range::position;
 use crate::computed::keys::{KeyReader, KeySource, KeyValues};
 use crate::context::execution::ExecutionContext;
 use crate::context::random::Random;
+use crate::rows::held::are_worth_a_pass;
 use crate::rows::{Rows, Tags};
 use crate::values::element_order::{ElementIds, ElementOrder};
 use runs::{Criteria, Merge, Run, merge_all};
@@ -61,6 +62,8 @@ struct SortedGroup {
     kept_bytes: u64,
     /// The first key of the last kept row, if the group has one instance and enough rows.
     bar: Option<Value>,
+    /// The instances that were cancelled since rows of cancelled instances were dropped.
+    cancelled: usize,
     /// After the group has ended: the merge of its runs.
     merge: Option<Merge>,
     /// After a shuffled group without a limit has ended: the fresh rows in their order, and how many have left.
@@ -211,6 +214,27 @@ impl SortedGroup {
         Ok((rows, !merge.is_empty()))
     }
 
+    /// Drops the rows of cancelled instances (FLOW-41), if enough were cancelled. After the end of the group they leave,
+    /// and are dropped downstream.
+    fn drop_cancelled(&mut self, count: usize, tags: &TagSet, out: &Output<'_, Rows>) {
+        self.cancelled += count;
+        let blocks = self.runs.iter().flat_map(|run| &run.blocks);
+        let rows = self.fresh.len() + blocks.map(|block| block.rows.len()).sum::<usize>();
+        if self.merge.is_some() || self.shuffled.is_some() || !are_worth_a_pass(self.cancelled, rows) {
+            return;
+        }
+        self.cancelled = 0;
+        let before = self.fresh.len();
+        self.fresh.discard(tags, &mut Cursor::default());
+        if self.fresh.len() < before {
+            let bytes = (self.fresh.bytes() as u64).min(self.fresh_bytes);
+            out.control().release(self.fresh_bytes - bytes);
+            self.fresh_bytes = bytes;
+        }
+        self.runs.iter_mut().for_each(|run| run.drop_tags(tags, out.control()));
+        self.runs.retain(|run| !run.blocks.is_empty());
+    }
+
     /// Releases the charge of what is left.
     fn close(self, out: &Output<'_, Rows>) {
         out.control().release(self.fresh_bytes + self.ids_bytes);
@@ -233,6 +257,19 @@ fn bar(run: &Run, sorter: &RowSorter) -> Option<Value> {
 }
 
 impl Operator<Rows> for Order {
+    fn needs<'a>(
+        &'a mut self,
+        _: u8,
+        batch: &'a Rows,
+        context: &'a ExecutionContext,
+        _: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        Ok(match batch.computed.is_empty() {
+            true => KeyReader::needs(&self.readers, &batch.objects, context),
+            false => Need::Nothing,
+        })
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.sorter.limit = self.limit.as_ref().map(|limit| position(limit, "limit()", context)).transpose()?;
         Ok(())
@@ -258,6 +295,19 @@ impl Operator<Rows> for Order {
         let keys = self.readers.iter_mut().map(|reader| reader.read(objects, context).map(KeyValues::into_computed));
         let computed = keys.collect::<Result<Vec<_>>>()?;
         Ok(Rows { computed, ..batch })
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        if let (Some(tags), Some(all)) = (tags, out.cancelled_tags(group)) {
+            let Some(state) = self.groups.get_mut(&group) else { return };
+            state.drop_cancelled(tags.len(), &all, out);
+            if !state.fresh.is_empty() || !state.runs.is_empty() || state.merge.is_some() {
+                return;
+            }
+        }
+        if let Some(state) = self.groups.remove(&group) {
+            state.close(out);
+        }
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

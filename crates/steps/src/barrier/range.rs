@@ -4,7 +4,7 @@
 
 use std::ops::Range as IdRange;
 
-use mangrove_flow::{Cursor, GroupId, OpId, Operator, Output, Step};
+use mangrove_flow::{Cursor, GroupId, OpId, Operator, Output, Step, TagSet};
 use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::Operand;
 
@@ -160,6 +160,10 @@ impl Operator<Rows> for Tail {
 
     fn recycle(&mut self) -> bool {
         self.held.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.held.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

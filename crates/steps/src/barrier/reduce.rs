@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{Numbers, Result, Value};
 use mangrove_plan::logical::Reduction;
 
@@ -75,6 +75,10 @@ impl Operator<Rows> for Reduce {
             states.add(&batch)?;
         }
         Ok(states.into_rows())
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.states.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

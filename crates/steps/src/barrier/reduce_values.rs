@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step};
-use mangrove_graph::{Numbers, Result};
+use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step, TagSet};
+use mangrove_graph::{Need, Numbers, Result};
 use mangrove_plan::logical::{Name, Reduction};
 
 use crate::barrier::numbers;
@@ -18,7 +18,7 @@ use crate::limits::meter::Meter;
 use crate::row::operator::RowOperator;
 use crate::row::property::Values;
 use crate::rows::held::ByInstance;
-use crate::rows::{ObjectColumn, Remember, Rows, Tags};
+use crate::rows::{ObjectColumn, Remember, Rows, Tags, needs};
 
 /// Reads the values of one key and reduces them.
 pub(crate) struct ReduceValues {
@@ -54,6 +54,20 @@ impl ReduceValues {
 }
 
 impl Operator<Rows> for ReduceValues {
+    fn needs<'a>(
+        &'a mut self,
+        _: u8,
+        batch: &'a Rows,
+        context: &'a ExecutionContext,
+        _: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        if is_reduced(batch) {
+            return Ok(Need::Nothing);
+        }
+        let keys = context.view.key_of(&self.key).into_iter().collect();
+        Ok(needs::values(&batch.objects, 0, Some(keys)))
+    }
+
     fn recycle(&mut self) -> bool {
         self.reduce.recycle()
     }
@@ -83,6 +97,10 @@ impl Operator<Rows> for ReduceValues {
             }
         }
         Ok(states.into_rows())
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.reduce.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

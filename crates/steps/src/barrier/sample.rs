@@ -9,7 +9,7 @@
 //! weight from itself on, until one is taken, and starts again at the first. The probabilities are the same. The time
 //! is not: it grows with the product of rows and samples.
 
-use mangrove_flow::{BATCH_ROWS, Cursor, GroupId, Operator, Output, Step};
+use mangrove_flow::{BATCH_ROWS, Cursor, GroupId, Operator, Output, Step, TagSet};
 use mangrove_graph::{Error, Result, Value, numeric, pieces};
 use mangrove_plan::logical::Operand;
 
@@ -176,6 +176,10 @@ impl Operator<Rows> for Sample {
     fn recycle(&mut self) -> bool {
         self.random.recycle();
         self.held.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.held.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -7,12 +7,25 @@ use crate::limits::sizes::Sizes;
 use crate::limits::table::PartitionedTable;
 use crate::rows::{ObjectColumn, Rows};
 
-/// The compared value of a row that is no vertex.
+/// The compared value of a row.
 #[derive(PartialEq, Eq, Hash)]
-enum SeenKey {
+pub(super) enum SeenKey {
+    Vertex(u64),
     Edge(u64),
     Value(Equivalent),
     Values(Vec<Equivalent>),
+}
+
+impl SeenKey {
+    /// The key of an object. A stream may bring the same vertex in a column of vertices and in a mixed one, so both
+    /// have the same key.
+    pub fn of(object: Value) -> Self {
+        match object {
+            Value::Vertex(id) => SeenKey::Vertex(id.to_bits()),
+            Value::Edge(id) => SeenKey::Edge(id.to_bits()),
+            other => SeenKey::Value(Equivalent(other)),
+        }
+    }
 }
 
 /// The values let through, by instance. Most are vertices, which have small keys of their own.
@@ -26,7 +39,7 @@ pub(crate) struct SeenRows {
 
 /// The approximate bytes of an entry: tag and key, control byte, load factor.
 const VERTEX_BYTES: u64 = 24;
-const ENTRY_BYTES: u64 = 64;
+pub(super) const ENTRY_BYTES: u64 = 64;
 
 /// A table of at most this many entries is kept for the next group.
 const KEPT_MAX: usize = 1 << 12;
@@ -49,10 +62,7 @@ impl SeenRows {
 
     fn admit_any(&mut self, rows: &Rows, row: usize, computed: usize, sizes: &mut Sizes) -> bool {
         // Measured before the set becomes one more holder.
-        let held = match computed {
-            0 => rows.objects.values().get(row).map_or(0, |value| sizes.pointed_to(value)),
-            _ => sizes.all((0..computed).filter_map(|column| rows.computed_value(column, row))),
-        };
+        let held = held_bytes(rows, row, computed, sizes);
         let is_new = self.is_new(rows, row, computed);
         self.held += if is_new { held as u64 } else { 0 };
         is_new
@@ -63,11 +73,9 @@ impl SeenRows {
         if computed > 0 {
             return computed_key(rows, row, computed).is_some_and(|key| self.others.insert((tag, key)));
         }
-        // A stream may bring the same vertex in a column of vertices and in a mixed one, so both have the same key.
-        match rows.object(row) {
-            Value::Vertex(id) => self.vertices.insert((tag, id)),
-            Value::Edge(id) => self.others.insert((tag, SeenKey::Edge(id.to_bits()))),
-            other => self.others.insert((tag, SeenKey::Value(Equivalent(other)))),
+        match SeenKey::of(rows.object(row)) {
+            SeenKey::Vertex(bits) => self.vertices.insert((tag, VertexId::from_bits(bits))),
+            other => self.others.insert((tag, other)),
         }
     }
 
@@ -83,10 +91,24 @@ impl SeenRows {
     pub fn bytes(&self) -> u64 {
         self.vertices.len() as u64 * VERTEX_BYTES + self.others.len() as u64 * ENTRY_BYTES + self.held
     }
+
+    /// Takes the set apart: calls `take` with the instance and key of each entry.
+    pub(super) fn for_each(self, mut take: impl FnMut(u32, SeenKey)) {
+        self.vertices.for_each(|(tag, id), ()| take(tag, SeenKey::Vertex(id.to_bits())));
+        self.others.for_each(|(tag, key), ()| take(tag, key));
+    }
 }
 
-/// The compared values of a row; `None` if a `by()` was unproductive.
-fn computed_key(rows: &Rows, row: usize, computed: usize) -> Option<SeenKey> {
+/// Returns the compared values of a row; `None` if a `by()` was unproductive.
+pub(super) fn computed_key(rows: &Rows, row: usize, computed: usize) -> Option<SeenKey> {
     let values = (0..computed).map(|column| rows.computed_value(column, row).cloned().map(Equivalent));
     Some(SeenKey::Values(values.collect::<Option<_>>()?))
+}
+
+/// Returns the bytes that the compared values of a row point to.
+pub(super) fn held_bytes(rows: &Rows, row: usize, computed: usize, sizes: &mut Sizes) -> usize {
+    match computed {
+        0 => rows.objects.values().get(row).map_or(0, |value| sizes.pointed_to(value)),
+        _ => sizes.all((0..computed).filter_map(|column| rows.computed_value(column, row))),
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, Step};
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, Step, TagSet};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::Name;
@@ -46,6 +46,10 @@ impl Operator<Rows> for Aggregate {
     fn recycle(&mut self) -> bool {
         self.indexes = PartitionedTable::default();
         self.held.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.held.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{EdgeId, Error, GraphValue, Result, Value, VertexId};
 use mangrove_plan::logical::Name;
 
@@ -148,6 +148,10 @@ impl Operator<Rows> for Subgraph {
         self.vertices = KnownElements::default();
         self.edges = KnownElements::default();
         self.held.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.held.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

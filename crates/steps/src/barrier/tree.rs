@@ -3,7 +3,7 @@
 //! A row adds its path, or what `by()` takes of the objects on it. While rows arrive, the tree is an array of nodes
 //! with one table from (parent, key) to node. So a row costs one look-up for each object, however wide the tree is.
 
-use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step, TagSet};
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Error, ErrorKind, Result, Tree as TreeValue, Value};
 use mangrove_plan::logical::Name;
@@ -128,6 +128,11 @@ impl Operator<Rows> for Tree {
 
     fn recycle(&mut self) -> bool {
         self.trees.is_empty() && self.held.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.trees.cancelled(group, tags, out);
+        self.held.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

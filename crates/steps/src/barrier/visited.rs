@@ -6,14 +6,18 @@
 //! body of another one shares the memory of the outer loop. Inside a nested traversal that runs for each row
 //! (`local()`, `where()` …), every row has a loop of its own, by its tag.
 //!
-//! A loop and the `dedup()`s in its body share the table by an `Arc`. Both are at home on the same node (FLOW-6), and
-//! one thread at a time runs a query there, so the lock is never contended.
+//! A loop and the `dedup()`s in its body share the table by an `Arc`. Both are at home on the same node (FLOW-6). If
+//! helpers have joined the run, their replicas of the `dedup()`s use the table, too; then the lock is held for a
+//! look-up only.
+
+use std::sync::Arc;
 
 use mangrove_flow::topology::OpId;
 use mangrove_flow::{GroupId, Output};
 use parking_lot::Mutex;
 
 use crate::barrier::seen::SeenRows;
+use crate::barrier::shared_seen::{Scratch, SharedSeen};
 use crate::rows::Rows;
 use mangrove_graph::FastMap;
 
@@ -27,14 +31,49 @@ pub(crate) struct Visited {
 struct VisitedState {
     /// For each open iteration: the group that entered the outermost loop.
     loops: FastMap<GroupId, GroupId>,
-    seen: FastMap<GroupId, FastMap<OpId, SeenRows>>,
+    seen: FastMap<GroupId, FastMap<OpId, Seen>>,
+    /// True if several threads work on the query.
+    is_shared: bool,
+}
+
+/// What an operator has seen.
+enum Seen {
+    /// On one thread.
+    Own(SeenRows),
+    /// On several threads.
+    Shared(Arc<SharedSeen>),
+}
+
+impl Seen {
+    fn new(seen: SeenRows, is_shared: bool) -> Self {
+        if is_shared { Seen::Shared(Arc::new(SharedSeen::new(seen))) } else { Seen::Own(seen) }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Seen::Own(seen) => seen.bytes(),
+            Seen::Shared(seen) => seen.bytes(),
+        }
+    }
 }
 
 impl Visited {
-    /// Returns true if no loop is running and nothing is remembered.
-    pub fn is_empty(&self) -> bool {
-        let state = self.state.lock();
+    /// Ends a run. Returns true if no loop is running and nothing is remembered.
+    pub fn recycle(&self) -> bool {
+        let mut state = self.state.lock();
+        state.is_shared = false;
         state.loops.is_empty() && state.seen.is_empty()
+    }
+
+    /// Lets several threads use the table from here on (FLOW-29).
+    pub fn share(&self) {
+        let mut state = self.state.lock();
+        state.is_shared = true;
+        for seen in state.seen.values_mut().flat_map(FastMap::values_mut) {
+            if let Seen::Own(own) = seen {
+                *seen = Seen::new(std::mem::take(own), true);
+            }
+        }
     }
 
     /// Notes that a group is an iteration of the loop that `entered` has entered.
@@ -61,10 +100,26 @@ impl Visited {
         }
     }
 
-    /// Runs `change` on the rows that an operator in the body has seen in the loop of an iteration.
-    pub fn with<R>(&self, iteration: GroupId, operator: OpId, change: impl FnOnce(&mut SeenRows) -> R) -> R {
-        let mut state = self.state.lock();
-        let outermost = state.loops.get(&iteration).copied().unwrap_or(iteration);
-        change(state.seen.entry(outermost).or_default().entry(operator).or_default())
+    /// Returns the rows of an iteration that an operator in the body has not seen in its loop, and the bytes that
+    /// remembering them adds.
+    pub fn admit(
+        &self,
+        iteration: GroupId,
+        operator: OpId,
+        batch: Rows,
+        computed: usize,
+        scratch: &mut Scratch,
+    ) -> (Rows, u64) {
+        let shared = {
+            let mut state = self.state.lock();
+            let outermost = state.loops.get(&iteration).copied().unwrap_or(iteration);
+            let is_shared = state.is_shared;
+            let operators = state.seen.entry(outermost).or_default();
+            match operators.entry(operator).or_insert_with(|| Seen::new(SeenRows::default(), is_shared)) {
+                Seen::Own(seen) => return seen.admit(batch, computed),
+                Seen::Shared(seen) => seen.clone(),
+            }
+        };
+        shared.admit(batch, computed, scratch)
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use mangrove_flow::{Cursor, GroupId, Kernel, Operator, Output, QueryControl, Step};
-use mangrove_graph::Result;
+use mangrove_graph::{Need, Result};
 
 use crate::context::execution::ExecutionContext;
-use crate::detach::detach;
+use crate::detach::{detach, detach_needs};
 use crate::limits::meter::Meter;
 use crate::limits::nesting::check_results;
 use crate::rows::{ObjectColumn, Rows};
@@ -22,10 +22,31 @@ impl Kernel<Rows> for Start {
     }
 }
 
+/// Reads what the elements in results carry.
+fn read_results(batch: Rows, context: &ExecutionContext, control: &QueryControl) -> Result<Rows> {
+    let Some(detail) = context.results else { return Ok(batch) };
+    let Rows { objects, bulk, .. } = batch;
+    let values = objects.into_values();
+    check_results(&values, control)?;
+    let values = detach(values, &*context.view, detail, &mut Meter::new(control))?;
+    Ok(Rows { bulk, ..Rows::of(ObjectColumn::Values(values)) })
+}
+
 /// The last operator: it adds the rows that arrive to the results, and marks the query as complete.
 pub(crate) struct Sink;
 
 impl Operator<Rows> for Sink {
+    fn needs<'a>(
+        &'a mut self,
+        _: u8,
+        batch: &'a Rows,
+        context: &'a ExecutionContext,
+        control: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        let Some(detail) = context.results else { return Ok(Need::Nothing) };
+        detach_needs(&batch.objects, detail, &mut Meter::new(control))
+    }
+
     fn recycle(&mut self) -> bool {
         true
     }
@@ -38,16 +59,15 @@ impl Operator<Rows> for Sink {
         context: &ExecutionContext,
         control: &Arc<QueryControl>,
     ) -> Result<Rows> {
-        let Some(detail) = context.results else { return Ok(batch) };
-        let Rows { objects, bulk, .. } = batch;
-        let values = objects.into_values();
-        check_results(&values, control)?;
-        let values = detach(values, &*context.view, detail, &mut Meter::new(control))?;
-        Ok(Rows { bulk, ..Rows::of(ObjectColumn::Values(values)) })
+        read_results(batch, context, control)
     }
 
     fn receive(&mut self, _port: u8, _group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         batch.computed.clear();
+        // What results carry is at hand in this call only.
+        if out.reads_late() {
+            batch = read_results(batch, out.context(), out.control())?;
+        }
         out.deliver(batch);
         Ok(())
     }

@@ -14,7 +14,6 @@
 //! operands of the plan, and look up their values when a run begins.
 
 mod ends;
-mod order_reader;
 mod scopes;
 
 use std::sync::Arc;
@@ -22,10 +21,10 @@ use std::sync::Arc;
 use mangrove_flow::{AnyOperator, Exchange, Kernel, OpId, Operator, Placement, Topology, TopologyBuilder};
 use mangrove_graph::{Direction, ElementKind, Error, Result};
 use mangrove_plan::PhysicalPlan;
-use mangrove_plan::logical::Name;
+use mangrove_plan::logical::{Name, ScopePolicy};
 use mangrove_plan::physical::{
-    Computation, ComputedOperand, EdgeTo, Modulate as ModulatePlan, Op, Over, PathRequirement, Pipeline, PropertyWrite,
-    Requirements, Stage,
+    Computation, ComputedOperand, EdgeTo, Modulate as ModulatePlan, Op, OrderReader, Over, PathRequirement, Pipeline,
+    PropertyWrite, Requirements, Stage,
 };
 
 use crate::barrier::dedup::Dedup;
@@ -44,7 +43,6 @@ use crate::barrier::time_limit::TimeLimit;
 use crate::barrier::tree::Tree;
 use crate::barrier::visited::Visited;
 use crate::build::ends::{Sink, Start};
-use crate::build::order_reader::OrderReader;
 use crate::computed::keys::KeySource;
 use crate::row::call::CallService;
 use crate::row::closing::{Closing, ClosingKind};
@@ -74,6 +72,8 @@ pub struct Built {
     pub operators: Vec<AnyOperator<Rows>>,
     /// For each operator, true if messages at it may be worked off by any thread, in any order.
     pub stealable: Arc<[bool]>,
+    /// For each operator, true if the order does not matter in which it works off messages.
+    pub any_order: Arc<[bool]>,
     /// For each operator, its depth in scopes and a description; empty unless asked for.
     pub descriptions: Vec<(usize, String)>,
 }
@@ -85,17 +85,24 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         topology: TopologyBuilder::default(),
         operators: Vec::new(),
         stealable: Vec::new(),
+        any_order: Vec::new(),
+        takes_any_order: false,
         is_ordered: plan.reason_for_one_thread().is_some(),
         reader: OrderReader::STREAM,
+        policy: plan.policy,
         descriptions: Vec::new(),
         described,
         requirements: plan.requirements.clone(),
         nodes,
         interleaved: plan.interleaved,
         depth: 0,
+        is_nested: false,
         visited: None,
         taken: KeySource::Computed,
     };
+    if plan.sets_all_apart {
+        builder.topology.set_all_apart();
+    }
     let start = builder.reserve(Placement::Home, OperatorDescription::Named("start"))?;
     builder.kernel(start, Start);
     let begin = ChainEnd { from: start, entering: false, placement: Placement::Home, at_start: true };
@@ -107,6 +114,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         topology: Arc::new(builder.topology.build()),
         operators: operators.ok_or_else(|| Error::bug("every operator that was numbered was made"))?,
         stealable: builder.stealable.into(),
+        any_order: builder.any_order.into(),
         descriptions: builder.descriptions,
     })
 }
@@ -157,9 +165,14 @@ struct Builder {
     topology: TopologyBuilder,
     operators: Vec<Option<AnyOperator<Rows>>>,
     stealable: Vec<bool>,
+    any_order: Vec<bool>,
+    /// True if the order does not matter in which the next operator gets its rows.
+    takes_any_order: bool,
     /// True if rows must keep their order at this point, because they were sorted.
     is_ordered: bool,
     reader: OrderReader,
+    /// The policy that the source asks for.
+    policy: ScopePolicy,
     descriptions: Vec<(usize, String)>,
     described: bool,
     requirements: Requirements,
@@ -167,6 +180,8 @@ struct Builder {
     /// True if traversers go through the steps one after the other, because side effects show the order.
     interleaved: bool,
     depth: usize,
+    /// True inside a scope whose groups are many: all but loops.
+    is_nested: bool,
     /// The shared memory of the `dedup()`s in the loop whose body is being built.
     visited: Option<Arc<Visited>>,
     /// The source of the keys for the next operator that sorts or groups.
@@ -182,6 +197,7 @@ impl Builder {
         }
         self.operators.push(None);
         self.stealable.push(false);
+        self.any_order.push(self.takes_any_order);
         if self.described {
             self.descriptions.push((self.depth, description.text()));
         }
@@ -196,7 +212,23 @@ impl Builder {
     /// Makes a number that of an operator without state.
     fn kernel(&mut self, id: OpId, kernel: impl Kernel<Rows> + 'static) {
         self.operators[id as usize] = Some(AnyOperator::kernel(kernel));
-        self.stealable[id as usize] = !self.is_ordered && !self.reader.order_matters;
+        let is_unordered = self.is_unordered();
+        self.stealable[id as usize] = is_unordered;
+        self.any_order[id as usize] = is_unordered;
+        if is_unordered {
+            self.topology.set_unordered(id);
+        }
+    }
+
+    /// Returns true if rows may come in any order at this point.
+    fn is_unordered(&self) -> bool {
+        !self.is_ordered && !self.reader.order_matters
+    }
+
+    /// Returns true if an operator with state may share it with helpers (FLOW-29). Inside a scope there are many small
+    /// groups, for which shared states would cost more than they save.
+    fn may_share(&self) -> bool {
+        self.nodes == 1 && !self.is_nested && self.is_unordered()
     }
 
     /// Numbers a new operator and connects it to the end of a chain.
@@ -237,10 +269,13 @@ impl Builder {
                 continue;
             }
             tail = self.stage(stage, tail, first)?;
+            // What reads the rows of this stage says whether their order matters to the next one.
+            let order_matters = self.reader.order_matters;
             self.is_ordered = match &stage.operator {
                 Op::Order { .. } => true,
                 operator => was_ordered || self.is_ordered && operator.keeps_order(),
             };
+            self.takes_any_order = !self.is_ordered && !order_matters;
         }
         (self.is_ordered, self.reader) = (was_ordered, at_end);
         Ok(tail)
@@ -248,7 +283,7 @@ impl Builder {
 
     /// Returns the keys of a `by()` if the next operator reads them itself. That needs rows and state on one node.
     fn own_keys(&self, by: &Op, reader: &Op) -> Option<Vec<Name>> {
-        let Op::Modulate(ModulatePlan { over: Over::Current, by, productive }) = by else { return None };
+        let Op::Modulate(ModulatePlan { over: Over::Current, by, productive, .. }) = by else { return None };
         let reads = self.nodes == 1
             && !productive.contains(&true)
             && matches!(reader, Op::Order { .. } | Op::GroupCount { .. } | Op::Group { .. });
@@ -266,8 +301,10 @@ impl Builder {
         let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let loop_around = self.visited.take();
         let outside = std::mem::replace(&mut self.reader, reader);
+        let takes_any_order = std::mem::take(&mut self.takes_any_order);
+        let was_nested = std::mem::replace(&mut self.is_nested, true);
         let end = self.chain(pipeline, begin)?;
-        self.reader = outside;
+        (self.reader, self.takes_any_order, self.is_nested) = (outside, takes_any_order, was_nested);
         self.visited = loop_around;
         self.depth -= 1;
         let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
@@ -522,7 +559,10 @@ impl Builder {
                 let taken = std::mem::take(&mut self.taken);
                 self.gather(&tail, stage, Order::new(orders.clone(), taken, limit.clone()))?
             }
-            Op::Dedup { computed } => self.gather(&tail, stage, Dedup::new(*computed, self.visited.clone()))?,
+            Op::Dedup { computed } => {
+                let may_share = self.may_share();
+                self.gather(&tail, stage, Dedup::new(*computed, self.visited.clone(), may_share))?
+            }
             Op::Range { low, high } => {
                 let upstream = first..self.topology.next();
                 self.gather(&tail, stage, Range::new(low.clone(), high.clone(), upstream, self.interleaved))?
@@ -611,6 +651,7 @@ impl Builder {
         // node than the row, so the look-up becomes a pipeline that goes to their owners.
         let in_place = self.nodes == 1;
         let next = self.attach(&tail, RowLocation::Anywhere, OperatorDescription::By(plan))?;
+        self.set_policy(next.from, plan.scheduling.policy);
         let mut by = Vec::with_capacity(plan.by.len());
         let mut pipelines = 0;
         for computation in &plan.by {

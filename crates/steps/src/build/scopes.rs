@@ -1,16 +1,16 @@
 //! Builds scopes: the operator of the scope, the pipelines inside, and the edges back to it; and the split and merge of
 //! `union()` and `choose()`.
 
-use mangrove_flow::{Exchange, OpId, Placement};
+use mangrove_flow::{Between, Exchange, Inside, OpId, Placement, Policy};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::Operator;
-use mangrove_plan::logical::{ChooseOption, Name, Reduction};
+use mangrove_plan::logical::{ChooseOption, Name, Reduction, ScopePolicy, WorkOrder};
 use mangrove_plan::physical::{
-    Computation, LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, Over, Pipeline, RepeatScope, Stage,
+    Computation, LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, OrderReader, Over, Pipeline, Purpose,
+    RepeatScope, Scheduling, Stage,
 };
 
 use super::{Builder, ChainEnd, OperatorDescription, RowLocation};
-use crate::build::order_reader::OrderReader;
 use crate::row::operator::RowAdapter;
 use crate::row::paths;
 use crate::rows::Remember;
@@ -46,6 +46,8 @@ impl Builder {
             return self.chain(pipeline, tail);
         }
         let next = self.attach(&tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
+        // Rows enter in order, so only the limit on instances applies.
+        self.set_policy(next.from, ScopePolicy { orders: None, ..self.policy });
         self.inside(pipeline, next.from, 1, self.reader)?;
         self.set(next.from, OrderedScope::default());
         Ok(next)
@@ -146,13 +148,11 @@ impl Builder {
                 (BranchKind::FlatMap { first, otherwise_row, inner_path }, pipelines.iter().collect())
             }
         };
-        let order_matters = match &scope.kind {
-            LocalKind::Filter(..) => false,
-            LocalKind::SideEffect(_) => true,
-            LocalKind::FlatMap { first, .. } => *first || self.reader.order_matters,
-        };
+        let policy = scope.scheduling.policy;
+        self.set_policy(next.from, policy);
+        let reader = self.reader.of_nested(&stage.operator, Purpose::Scope);
         for (number, pipeline) in pipelines.iter().enumerate() {
-            self.inside(pipeline, next.from, number + 1, OrderReader::for_each_row(order_matters))?;
+            self.inside(pipeline, next.from, number + 1, reader)?;
         }
         let shape = BranchShape {
             kind,
@@ -160,6 +160,8 @@ impl Builder {
             inside: next.from + 1..self.topology.next(),
             serial: scope.serial,
             ordered: scope.ordered,
+            each_apart: policy.orders.is_some() && !scope.serial,
+            may_begin_again: scope.stays_together.is_none(),
             remember: self.remember(stage),
             by_object: scope.by_object,
             merged: scope.merged,
@@ -170,12 +172,14 @@ impl Builder {
 
     pub(super) fn repeat(&mut self, plan: &RepeatScope, tail: &ChainEnd) -> Result<ChainEnd> {
         let next = self.attach(tail, RowLocation::Home, OperatorDescription::Named("repeat"))?;
+        self.set_policy(next.from, plan.scheduling.policy);
         let mut tests = [Vec::new(), Vec::new()];
         let until = loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)]);
         let emit = loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)]);
         let [before, after] = tests.map(|by: Vec<Computation>| {
             let productive = vec![false; by.len()];
-            let operator = Op::Modulate(ModulatePlan { over: Over::Current, by, productive });
+            let scheduling = Scheduling { policy: plan.scheduling.policy, ..Scheduling::default() };
+            let operator = Op::Modulate(ModulatePlan { over: Over::Current, by, productive, scheduling });
             Stage { operator, labels: Vec::new() }
         });
         let has_tests = |stage: &Stage| matches!(&stage.operator, Op::Modulate(m) if !m.by.is_empty());
@@ -187,9 +191,26 @@ impl Builder {
         self.visited = loop_around;
         let (until_first, emit_first, once) = (plan.until_first, plan.emit_first, plan.once);
         let collections_made = plan.collections_made;
-        let shape = LoopShape { until, until_first, emit, emit_first, once, collections_made };
-        self.set(next.from, LoopScope::new(shape, visited));
+        let overlaps = plan.overlaps();
+        let shape = LoopShape { until, until_first, emit, emit_first, once, overlaps, collections_made };
+        let may_share = self.may_share();
+        self.set(next.from, LoopScope::new(shape, visited, may_share));
         Ok(next)
+    }
+
+    /// Gives the operator of a scope its policy.
+    pub(super) fn set_policy(&mut self, scope: OpId, policy: ScopePolicy) {
+        let inside = policy.orders.map_or(Inside::default(), |orders| match orders.inside {
+            WorkOrder::Dfs => Inside::Dfs,
+            WorkOrder::Bfs => Inside::Bfs,
+            WorkOrder::Fifo => Inside::Fifo,
+        });
+        let between = policy.orders.map_or(Between::default(), |orders| match orders.between {
+            WorkOrder::Dfs => Between::Dfs,
+            WorkOrder::Bfs => Between::Bfs,
+            WorkOrder::Fifo => Between::Fifo,
+        });
+        self.topology.set_policy(scope, Policy { inside, between, instances_max: policy.instances_max });
     }
 
     /// Builds the body, then the loop counters, then the tests after the body.

@@ -8,13 +8,13 @@
 use std::borrow::Cow;
 
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{NumberType, Numbers, Result, Value};
+use mangrove_graph::{Need, NumberType, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::computed::lookup::{compute_key, put_only};
 use crate::context::execution::ExecutionContext;
 use crate::limits::table::PartitionedTable;
-use crate::rows::{ComputedColumn, ObjectColumn};
+use crate::rows::{ComputedColumn, ObjectColumn, needs};
 
 /// The source of an operator's `by()` values.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +55,12 @@ pub(crate) enum KeyValues<'a> {
 impl KeyReader {
     pub fn new(key: Name) -> Self {
         KeyReader { key, numbers: Numbers::default(), holds_numbers: true }
+    }
+
+    /// Returns what these readers read of the objects.
+    pub fn needs<'a>(readers: &[KeyReader], objects: &'a ObjectColumn, context: &ExecutionContext) -> Need<'a> {
+        let keys = readers.iter().filter_map(|reader| context.view.key_of(&reader.key)).collect();
+        needs::values(objects, 0, Some(keys))
     }
 
     /// Ends a run.

@@ -81,6 +81,12 @@ impl<K: Hash + Eq, V> PartitionedTable<K, V> {
         self.len = 0;
     }
 
+    /// Takes the table apart: calls `take` with each entry.
+    pub fn for_each(self, mut take: impl FnMut(K, V)) {
+        let parts = std::iter::once(self.whole).chain(self.parts);
+        parts.flatten().for_each(|(key, value)| take(key, value));
+    }
+
     fn split(&mut self) {
         let whole = std::mem::take(&mut self.whole);
         self.parts.resize_with(PARTS, HashTable::new);

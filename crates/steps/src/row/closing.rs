@@ -4,13 +4,15 @@
 //! neighbors of the named one. That list is read once and sorted, because many rows share it. If the named vertex is a
 //! hub that few rows ask about, its list would cost more than theirs; then the lists of the rows are walked.
 //!
-//! Over several nodes a node reads only the lists of its own vertices, so it always walks the lists of the rows.
+//! Over several nodes a node reads only the lists of its own vertices, so it always walks the lists of the rows. It
+//! does so with a view that may be late, too: which lists are worth reading is known only when their lengths are.
 
 use mangrove_flow::{BATCH_ROWS, Cursor, GroupId, Kernel, Output, Step};
-use mangrove_graph::{Direction, ExpandCursor, ExpandRequest, Expansion, FastMap, Result, VertexId};
+use mangrove_graph::{Direction, ExpandCursor, ExpandRequest, Expansion, FastMap, GraphView, Need, Result, VertexId};
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::EdgeTo;
 
+use crate::context::execution::ExecutionContext;
 use crate::row::expand::{step_name, vertices};
 use crate::row::sorted_lists::{SortedLists, distinct, named_vertices, times_in};
 use crate::rows::{ObjectColumn, Remember, Rows};
@@ -40,6 +42,8 @@ pub(crate) struct Closing {
     kind: ClosingKind,
     /// True if only the lists of the rows' own vertices may be read.
     near_only: bool,
+    /// True if the view of this run may be late.
+    is_late: bool,
     /// The lists of the named vertices, against the direction.
     lists: SortedLists,
     expansion: Expansion,
@@ -58,15 +62,26 @@ impl Closing {
             name: name.clone(),
             kind,
             near_only,
+            is_late: false,
             lists: SortedLists::new(direction.reverse(), labels.clone()),
             expansion: Expansion::default(),
+        }
+    }
+
+    /// The request of a walk along the rows' own lists.
+    fn request(&mut self, view: &dyn GraphView) -> ExpandRequest {
+        ExpandRequest {
+            direction: self.direction,
+            labels: self.labels.filter(view).clone(),
+            edges: false,
+            limit: BATCH_ROWS,
         }
     }
 
     /// Returns the number of edges from each vertex to its target.
     fn count(&mut self, from: &[VertexId], to: &[Option<VertexId>], out: &Output<'_, Rows>) -> Result<Vec<usize>> {
         let mut counts = vec![0; from.len()];
-        if !self.near_only {
+        if !self.near_only && !self.is_late {
             let worth_reading = self.worth_reading(from, to, out)?;
             self.lists.load(&worth_reading, out)?;
         }
@@ -124,12 +139,7 @@ impl Closing {
             return Ok(());
         }
         let view = &*out.context().view;
-        let request = ExpandRequest {
-            direction: self.direction,
-            labels: self.labels.filter(view).clone(),
-            edges: false,
-            limit: BATCH_ROWS,
-        };
+        let request = self.request(view);
         let vertices: Vec<VertexId> = rows.iter().map(|row| from[*row]).collect();
         let (mut cursor, mut done) = (ExpandCursor::default(), false);
         while !done {
@@ -146,6 +156,16 @@ impl Closing {
 }
 
 impl Kernel<Rows> for Closing {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.is_late = context.view.late().is_some();
+        Ok(())
+    }
+
+    fn needs<'a>(&'a mut self, rows: &'a Rows, _: &'a Cursor, context: &'a ExecutionContext) -> Result<Need<'a>> {
+        let of = vertices(&rows.objects, step_name(self.direction, false))?;
+        Ok(Need::Lists { of, request: self.request(&*context.view), from: ExpandCursor::default() })
+    }
+
     fn recycle(&mut self) {
         self.lists.recycle();
     }

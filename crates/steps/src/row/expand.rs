@@ -6,12 +6,15 @@
 use std::borrow::Cow;
 
 use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, Kernel, Output, Step};
-use mangrove_graph::{Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, Result, Value, VertexId};
+use mangrove_graph::{
+    Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, GraphView, Need, Result, Value, VertexId,
+};
 use mangrove_plan::logical::{EdgeEnd, Name};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::row::operator::RowOperator;
+use crate::rows::needs;
 use crate::rows::path::newest_first;
 use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 use crate::values::fold::too_many;
@@ -81,6 +84,15 @@ impl Expand {
     pub fn new(direction: Direction, labels: Vec<Name>, to_edges: bool, remember: Remember) -> Self {
         Expand { direction, labels: LabelSets::along(labels), to_edges, remember, expansion: Expansion::default() }
     }
+
+    fn request(&mut self, view: &dyn GraphView) -> ExpandRequest {
+        ExpandRequest {
+            direction: self.direction,
+            labels: self.labels.filter(view).clone(),
+            edges: self.to_edges,
+            limit: BATCH_ROWS,
+        }
+    }
 }
 
 /// Makes the objects of rows a column of vertices, and drops the computed columns.
@@ -101,6 +113,11 @@ pub(super) fn expand_cursor(at: &Cursor) -> ExpandCursor {
 }
 
 impl Kernel<Rows> for Expand {
+    fn needs<'a>(&'a mut self, rows: &'a Rows, at: &'a Cursor, context: &'a ExecutionContext) -> Result<Need<'a>> {
+        let of = vertices(&rows.objects, step_name(self.direction, self.to_edges))?;
+        Ok(Need::Lists { of, request: self.request(&*context.view), from: expand_cursor(at) })
+    }
+
     fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
         make_vertices(rows, step_name(self.direction, self.to_edges))?;
         let ObjectColumn::Vertices(ids) = &rows.objects else {
@@ -108,12 +125,7 @@ impl Kernel<Rows> for Expand {
         };
         let mut cursor = expand_cursor(at);
         let view = &*out.context().view;
-        let request = ExpandRequest {
-            direction: self.direction,
-            labels: self.labels.filter(view).clone(),
-            edges: self.to_edges,
-            limit: BATCH_ROWS,
-        };
+        let request = self.request(view);
         self.expansion.clear();
         let done = view.expand(ids, &request, &mut cursor, &mut self.expansion)?;
         let objects = if self.to_edges {
@@ -148,6 +160,11 @@ impl Degrees {
 }
 
 impl RowOperator for Degrees {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        let (direction, labels) = (self.direction, self.labels.filter(&*context.view).clone());
+        Ok(needs::vertices(objects, from, |of| Need::Degrees { of, direction, labels }))
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let ids = vertices(&rows.objects, step_name(self.direction, false))?;
         let mut degrees = Vec::with_capacity(rows.len());
@@ -169,6 +186,10 @@ impl RowOperator for Degrees {
 pub(crate) struct EdgeVertex(pub EdgeEnd);
 
 impl RowOperator for EdgeVertex {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, _: &ExecutionContext) -> Result<Need<'a>> {
+        Ok(needs::edges(objects, from, Need::Ends))
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let step = match self.0 {
             EdgeEnd::Source => "outV()",

@@ -5,7 +5,9 @@
 
 use std::borrow::Cow;
 
-use mangrove_graph::{Direction, Error, GraphView, IdRule, LabelSetId, Result, Value, ValueRows, vertex_property_id};
+use mangrove_graph::{
+    Direction, Error, GraphView, IdRule, LabelSetId, Need, Result, Value, ValueRows, vertex_property_id,
+};
 use mangrove_plan::logical::{Condition, Name};
 
 use crate::context::execution::ExecutionContext;
@@ -14,6 +16,7 @@ use crate::limits::meter::Meter;
 use crate::row::operator::RowOperator;
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
+use crate::rows::needs;
 use crate::rows::{ObjectColumn, Rows};
 use crate::values::names::{LabelSets, NameCache};
 use crate::values::predicate::CompiledTest;
@@ -103,6 +106,23 @@ impl Filter {
     /// Makes the conditions ready for a run.
     pub fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.conditions.iter_mut().try_for_each(|condition| condition.begin(context))
+    }
+
+    /// Returns what all conditions read of the objects from a row on, though the later ones read of fewer rows.
+    pub fn needs<'a>(&self, objects: &'a ObjectColumn, from: usize, view: &dyn GraphView) -> Need<'a> {
+        let mut keys = Vec::new();
+        let mut reads_heads = false;
+        for condition in &self.conditions {
+            match condition {
+                PreparedCondition::Has(key, _) | PreparedCondition::HasNot(key) => keys.extend(view.key_of(key)),
+                PreparedCondition::LabelIn { .. } | PreparedCondition::Label { .. } | PreparedCondition::Id(_) => {
+                    reads_heads = true;
+                }
+                PreparedCondition::PropertyKey(_) | PreparedCondition::PropertyValue(_) => {}
+            }
+        }
+        let heads = if reads_heads { needs::heads(objects, from) } else { Need::Nothing };
+        Need::all([heads, needs::values(objects, from, Some(keys))])
     }
 
     /// Returns the rows whose objects meet all conditions, ascending; `None` if all rows do. Fails for an object that
@@ -320,6 +340,10 @@ fn scatter_values(
 }
 
 impl RowOperator for Filter {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        Ok(Filter::needs(self, objects, from, &*context.view))
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         Filter::begin(self, context)
     }
@@ -365,6 +389,11 @@ impl HasEdges {
 }
 
 impl RowOperator for HasEdges {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        let (direction, labels) = (self.direction, self.labels.filter(&*context.view).clone());
+        Ok(needs::vertices(objects, from, |of| Need::Degrees { of, direction, labels }))
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let kinds = Kinds::of(&rows.objects);
         let stranger = kinds.others.first().map(|(_, value)| value.type_name());

@@ -8,8 +8,8 @@
 //! For one node only. Over several nodes each reads only the lists of its own vertices, so the steps are built one by
 //! one.
 
-use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Step};
-use mangrove_graph::{Direction, Error, ExpandCursor, ExpandRequest, Expansion, Result, VertexId};
+use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Part, Step};
+use mangrove_graph::{Direction, Error, ExpandCursor, ExpandRequest, Expansion, GraphView, Need, Result, VertexId};
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::EdgeTo;
 
@@ -27,6 +27,8 @@ pub(crate) struct Intersect {
     /// an edge.
     closings: Vec<(Name, SortedLists)>,
     remember: Remember,
+    /// True if the view of this run may be late.
+    is_late: bool,
     expansion: Expansion,
     /// The neighbors of one row that are left so far, sorted.
     run: Vec<VertexId>,
@@ -67,6 +69,20 @@ impl HeldDetail for RowsTogether {
     }
 }
 
+impl RowsTogether {
+    /// Leaves out the rows of the batch from this one on, which is after the row at hand.
+    fn cut(&mut self, end: u32) {
+        let count = self.rows.partition_point(|row| *row < end);
+        self.rows.truncate(count);
+        self.vertices.truncate(count);
+        self.targets.iter_mut().for_each(|of| of.truncate(count));
+        self.end = self.end.min(end);
+    }
+}
+
+/// A row costs as much here as this many rows of most kernels, so messages with fewer rows are cut.
+const ROW_WEIGHT: usize = 16;
+
 /// The maximum number of neighbors that one step reads, in messages.
 const CHUNKS_MAX: usize = 16;
 
@@ -83,8 +99,18 @@ impl Intersect {
             labels: LabelSets::along(labels),
             closings: closings.iter().map(|edge| (edge.name.clone(), lists(edge))).collect(),
             remember,
+            is_late: false,
             expansion: Expansion::default(),
             run: Vec::new(),
+        }
+    }
+
+    fn request(&mut self, view: &dyn GraphView) -> ExpandRequest {
+        ExpandRequest {
+            direction: self.direction,
+            labels: self.labels.filter(view).clone(),
+            edges: false,
+            limit: BATCH_ROWS,
         }
     }
 
@@ -136,12 +162,7 @@ impl Intersect {
             lists.load(&distinct(targets.iter().copied()), out)?;
         }
         let view = &*out.context().view;
-        let request = ExpandRequest {
-            direction: self.direction,
-            labels: self.labels.filter(view).clone(),
-            edges: false,
-            limit: BATCH_ROWS,
-        };
+        let request = self.request(view);
         let (mut origins, mut found) = (Vec::new(), Vec::new());
         let mut done = false;
         for _ in 0..CHUNKS_MAX {
@@ -170,15 +191,66 @@ impl Intersect {
 }
 
 impl Kernel<Rows> for Intersect {
+    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.is_late = context.view.late().is_some();
+        Ok(())
+    }
+
+    /// First the lengths of lists, by which rows are chosen, then the lists of these rows.
+    fn needs<'a>(&'a mut self, rows: &'a Rows, at: &'a Cursor, context: &'a ExecutionContext) -> Result<Need<'a>> {
+        let view = &*context.view;
+        let Detail::Held(held) = &at.detail else {
+            let degrees = self.closings.iter_mut().map(|(name, lists)| {
+                let named = named_vertices(rows, name, context);
+                lists.degree_needs(distinct(named.into_iter().skip(at.row as usize).flatten()), view)
+            });
+            return Ok(Need::all(degrees));
+        };
+        let Some(together) = (&**held as &dyn std::any::Any).downcast_ref::<RowsTogether>() else {
+            return Ok(Need::Nothing);
+        };
+        let request = self.request(view);
+        let lists = self.closings.iter_mut().zip(&together.targets);
+        let lists = lists.map(|((_, lists), targets)| lists.list_needs(distinct(targets.iter().copied()), view));
+        let own = Need::Lists { of: together.vertices.as_slice().into(), request, from: together.cursor };
+        Ok(Need::all(lists.chain([own])))
+    }
+
     fn recycle(&mut self) {
         self.closings.iter_mut().for_each(|(_, lists)| lists.recycle());
+    }
+
+    fn split(
+        &mut self,
+        rows: &mut Rows,
+        at: &mut Cursor,
+        rows_min: usize,
+        _: &ExecutionContext,
+    ) -> Result<Option<Part<Rows>>> {
+        let part = Part::cut_off(rows, at, rows_min.div_ceil(ROW_WEIGHT));
+        if part.is_some()
+            && let Some(mut together) = at.take_held::<RowsTogether>()
+        {
+            together.cut(rows.len() as u32);
+            at.detail = Detail::Held(together);
+        }
+        Ok(part)
     }
 
     fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
         make_vertices(rows, step_name(self.direction, false))?;
         let mut together = match at.take_held::<RowsTogether>() {
             Some(together) => together,
-            None => Box::new(self.choose(rows, at.row as usize, out.context())?),
+            None => {
+                let chosen = Box::new(self.choose(rows, at.row as usize, out.context())?);
+                if self.is_late
+                    && let Some(first) = chosen.rows.first()
+                {
+                    *at = Cursor { row: *first, detail: Detail::Held(chosen) };
+                    return Ok(Step::More);
+                }
+                chosen
+            }
         };
         let (origins, neighbors, done) = self.expand(&mut together, out)?;
         let mut found = rows.derive(&origins, ObjectColumn::Vertices(neighbors));

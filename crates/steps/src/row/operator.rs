@@ -3,11 +3,11 @@
 //! A row operator has no state: its results depend on the batch and on the snapshot alone. So it may run on any node.
 
 use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, Kernel, Output, Step};
-use mangrove_graph::Result;
+use mangrove_graph::{Need, Result};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
-use crate::rows::{Remember, Rows};
+use crate::rows::{ObjectColumn, Remember, Rows};
 
 /// An operator without state.
 ///
@@ -19,6 +19,12 @@ pub(crate) trait RowOperator: Send {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let _ = context;
         Ok(())
+    }
+
+    /// Returns what it reads of the objects from a row on. Called only if the view may be late.
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        let _ = (objects, from, context);
+        Ok(Need::Nothing)
     }
 
     /// Works on one batch. An operator whose work on a row may be long looks at the limits of the query on the way.
@@ -67,6 +73,10 @@ pub(crate) struct RowAdapter<T> {
 impl<T: RowOperator> Kernel<Rows> for RowAdapter<T> {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.operator.begin(context)
+    }
+
+    fn needs<'a>(&'a mut self, input: &'a Rows, at: &'a Cursor, context: &'a ExecutionContext) -> Result<Need<'a>> {
+        self.operator.needs(&input.objects, at.row as usize, context)
     }
 
     fn step(&mut self, input: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {

@@ -8,7 +8,7 @@ mod maps;
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Error, KeyId, PropertyOwner, PropertyRow, PropertyValue, Result, Token, Value, ValueColumns, ValueRows,
+    Error, KeyId, Need, PropertyOwner, PropertyRow, PropertyValue, Result, Token, Value, ValueColumns, ValueRows,
     VertexPropertyValue,
 };
 use mangrove_plan::logical::Name;
@@ -22,6 +22,7 @@ use crate::limits::meter::Meter;
 use crate::row::operator::{RowOperator, SliceSize};
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
+use crate::rows::needs;
 use crate::rows::{ObjectColumn, Rows};
 use crate::values::names::known_keys;
 
@@ -39,6 +40,10 @@ impl Values {
 }
 
 impl RowOperator for Values {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        Ok(needs::values(objects, from, known_keys(&self.keys, &*context.view)))
+    }
+
     fn slices(&mut self) -> Option<&mut SliceSize> {
         Some(&mut self.slices)
     }
@@ -130,6 +135,10 @@ impl Properties {
 }
 
 impl RowOperator for Properties {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        Ok(needs::values(objects, from, known_keys(&self.keys, &*context.view)))
+    }
+
     fn slices(&mut self) -> Option<&mut SliceSize> {
         Some(&mut self.slices)
     }
@@ -252,6 +261,10 @@ impl FoundValues {
 pub(crate) struct TokenOf(pub Token);
 
 impl RowOperator for TokenOf {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, _: &ExecutionContext) -> Result<Need<'a>> {
+        Ok(needs::heads(objects, from))
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let column = compute_token(&rows.objects, self.0, context)?;
         let mut found = FoundValues::default();

@@ -5,7 +5,9 @@
 //! parallel edge. They are charged until the query ends (FLOW-17).
 
 use mangrove_flow::{BATCH_ROWS, Output};
-use mangrove_graph::{Direction, ExpandCursor, ExpandRequest, Expansion, FastMap, Result, Value, VertexId};
+use mangrove_graph::{
+    Direction, ExpandCursor, ExpandRequest, Expansion, FastMap, GraphView, Need, Result, Value, VertexId,
+};
 use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
@@ -40,6 +42,26 @@ impl SortedLists {
         }
     }
 
+    fn request(&mut self, view: &dyn GraphView) -> ExpandRequest {
+        ExpandRequest {
+            direction: self.direction,
+            labels: self.labels.filter(view).clone(),
+            edges: false,
+            limit: BATCH_ROWS,
+        }
+    }
+
+    /// Returns what [`SortedLists::degrees`] reads.
+    pub fn degree_needs(&mut self, vertices: Vec<VertexId>, view: &dyn GraphView) -> Need<'static> {
+        let labels = self.labels.filter(view).clone();
+        Need::Degrees { of: vertices.into(), direction: self.direction, labels }
+    }
+
+    /// Returns what [`SortedLists::load`] reads at most: another replica may keep none of these lists.
+    pub fn list_needs(&mut self, vertices: Vec<VertexId>, view: &dyn GraphView) -> Need<'static> {
+        Need::Lists { of: vertices.into(), request: self.request(view), from: ExpandCursor::default() }
+    }
+
     /// Returns the number of neighbors of each vertex.
     pub fn degrees(&mut self, vertices: &[VertexId], context: &ExecutionContext) -> Result<Vec<u64>> {
         let view = &*context.view;
@@ -64,12 +86,7 @@ impl SortedLists {
             missing = vertices.to_vec();
         }
         let view = &*out.context().view;
-        let request = ExpandRequest {
-            direction: self.direction,
-            labels: self.labels.filter(view).clone(),
-            edges: false,
-            limit: BATCH_ROWS,
-        };
+        let request = self.request(view);
         let mut begins = vec![usize::MAX; missing.len()];
         let (mut cursor, mut done) = (ExpandCursor::default(), false);
         while !done {

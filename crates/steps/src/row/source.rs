@@ -6,8 +6,8 @@
 
 use mangrove_flow::{BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Part, Step};
 use mangrove_graph::{
-    EdgeId, ElementKind, Error, ErrorKind, FastSet, IndexRange, KeyId, LabelFilter, Result, ScanCursor, UserId, Value,
-    VertexId,
+    EdgeId, ElementKind, Elements, Error, ErrorKind, FastSet, IndexId, IndexRange, KeyId, LabelFilter, Need, Result,
+    ScanCursor, UserId, Value, VertexId,
 };
 use mangrove_gremlin::Comparison;
 use mangrove_plan::logical::{Condition, Name, Operand, Test};
@@ -42,12 +42,18 @@ enum RowSearch {
     /// A scan of one key.
     ScanWhere(LabelFilter, KeyId, ScanCursor),
     Found(ObjectColumn, usize),
+    /// If the view may be late: elements whose conditions the next step tests, and the search for more, if it is not
+    /// over. What the conditions read can be asked for only when the elements are known.
+    Untested(ObjectColumn, Option<Box<RowSearch>>),
 }
 
 impl HeldDetail for RowSearch {
     fn bytes(&self) -> u64 {
         match self {
             RowSearch::Found(objects, _) => (objects.len() * size_of::<VertexId>()) as u64,
+            RowSearch::Untested(objects, rest) => {
+                (objects.len() * size_of::<VertexId>()) as u64 + rest.as_ref().map_or(0, |rest| rest.bytes())
+            }
             RowSearch::Scan(..) | RowSearch::ScanWhere(..) => 0,
         }
     }
@@ -64,6 +70,8 @@ pub(crate) struct ElementSource {
     filter: Option<Filter>,
     /// True if the index was dropped since the plan was made: in this run, a scan tests all conditions.
     scans_instead: bool,
+    /// True if the view of this run may be late.
+    is_late: bool,
     remember: Remember,
     /// The ids of a look-up, and the elements found.
     user_ids: Vec<UserId>,
@@ -83,6 +91,7 @@ impl ElementSource {
             finder: ElementFinder::Scan,
             filter: remaining_filter(access, conditions)?,
             scans_instead: false,
+            is_late: false,
             remember,
             user_ids: Vec::new(),
         })
@@ -95,12 +104,29 @@ impl ElementSource {
             Some(search) => *search,
             None => self.start(context)?,
         };
+        if let RowSearch::Untested(objects, rest) = search {
+            match rest {
+                None => at.go_to(at.row as usize + 1),
+                Some(rest) => at.detail = Detail::Held(rest),
+            }
+            return self.test(objects, context);
+        }
         let (objects, over) = self.next_objects(&mut search, context)?;
+        if self.is_late && self.filter.is_some() && !objects.is_empty() {
+            let rest = (!over).then(|| Box::new(search));
+            at.detail = Detail::Held(Box::new(RowSearch::Untested(objects, rest)));
+            return Ok(ObjectColumn::default());
+        }
         if over {
             at.go_to(at.row as usize + 1);
         } else {
             at.detail = Detail::Held(Box::new(search));
         }
+        self.test(objects, context)
+    }
+
+    /// Returns the elements that meet the conditions.
+    fn test(&mut self, objects: ObjectColumn, context: &ExecutionContext) -> Result<ObjectColumn> {
         match &mut self.filter {
             Some(filter) if !objects.is_empty() => Ok(match filter.select(&objects, context)? {
                 Some(kept) => objects.gather(&kept),
@@ -121,7 +147,61 @@ impl ElementSource {
             }
             RowSearch::Scan(labels, cursor) => self.scan(labels, cursor, context)?,
             RowSearch::ScanWhere(labels, key, cursor) => self.scan_where(labels, *key, cursor, context)?,
+            RowSearch::Untested(..) => return Err(Error::bug("elements are tested before more are searched for")),
         })
+    }
+
+    /// Returns what the next step of a search reads.
+    fn search_needs<'a>(&'a self, search: &'a RowSearch, context: &ExecutionContext) -> Need<'a> {
+        match search {
+            RowSearch::Found(..) => Need::Nothing,
+            RowSearch::Scan(labels, from) => self.scan_needs(labels, None, *from, context),
+            RowSearch::ScanWhere(labels, key, from) => self.scan_needs(labels, Some(*key), *from, context),
+            RowSearch::Untested(objects, _) => match &self.filter {
+                Some(filter) => filter.needs(objects, 0, &*context.view),
+                None => Need::Nothing,
+            },
+        }
+    }
+
+    fn scan_needs<'a>(
+        &'a self,
+        labels: &LabelFilter,
+        key: Option<KeyId>,
+        from: ScanCursor,
+        context: &ExecutionContext,
+    ) -> Need<'a> {
+        let condition = match &self.finder {
+            ElementFinder::Where(range) => key.map(|key| (key, range)),
+            _ => None,
+        };
+        Need::Scan { kind: self.kind, labels: labels.clone(), condition, share: context.share, from, limit: BATCH_ROWS }
+    }
+
+    /// Returns what the first step of a search reads.
+    fn start_needs<'a>(&'a mut self, context: &ExecutionContext) -> Need<'a> {
+        let (view, share) = (&*context.view, context.share);
+        let labels = self.labels.filter(view).clone();
+        match (&self.finder, &self.access) {
+            (ElementFinder::Ids(ids), _) => {
+                let here = match self.kind {
+                    ElementKind::Vertex => Elements::Vertices(ids.iter().filter_map(as_vertex).collect()),
+                    ElementKind::Edge => Elements::Edges(ids.iter().filter_map(as_edge).collect()),
+                };
+                let user_ids = ids.iter().filter_map(|id| context.ids.read(id)).collect();
+                Need::all([Need::Heads(here), Need::LookUp { kind: self.kind, ids: user_ids }])
+            }
+            (ElementFinder::Index { prefix, range }, Access::Index { indexes, .. }) => {
+                let need =
+                    |index: &IndexId| Need::Index { index: *index, prefix: prefix.as_slice().into(), range, share };
+                Need::all(indexes.iter().map(need))
+            }
+            (ElementFinder::Where(_), Access::Where { key, .. }) => match view.key_of(key) {
+                Some(key) => self.scan_needs(&labels, Some(key), ScanCursor::default(), context),
+                None => Need::Count { kind: self.kind, labels, share },
+            },
+            _ => self.scan_needs(&labels, None, ScanCursor::default(), context),
+        }
     }
 
     fn scan(
@@ -313,6 +393,7 @@ fn find(
 
 impl Kernel<Rows> for ElementSource {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
+        self.is_late = context.view.late().is_some();
         if std::mem::take(&mut self.scans_instead) {
             self.labels = labels_of(&self.access, &[]);
             self.filter = remaining_filter(&self.access, &self.conditions)?;
@@ -381,14 +462,27 @@ impl Kernel<Rows> for ElementSource {
                     RowSearch::Found(rest, 0)
                 })
             }
+            RowSearch::Untested(..) => None,
         };
         let Some(rest) = rest else { return Ok(None) };
         let cursor = Cursor { row: 0, detail: Detail::Held(Box::new(rest)) };
         Ok(Some(Part { batch: rows.take(&[row]), cursor }))
     }
 
+    fn needs<'a>(&'a mut self, _: &'a Rows, at: &'a Cursor, context: &'a ExecutionContext) -> Result<Need<'a>> {
+        match &at.detail {
+            Detail::Held(held) => Ok(match (&**held as &dyn std::any::Any).downcast_ref::<RowSearch>() {
+                Some(search) => self.search_needs(search, context),
+                None => Need::Nothing,
+            }),
+            _ => Ok(self.start_needs(context)),
+        }
+    }
+
     fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
-        for _ in 0..FRUITLESS_BATCHES {
+        // What another batch reads was not asked for.
+        let batches = if self.is_late { 1 } else { FRUITLESS_BATCHES };
+        for _ in 0..batches {
             let row = at.row;
             if row as usize >= rows.len() {
                 return Ok(Step::Done);
@@ -470,12 +564,19 @@ pub(crate) struct CountAll {
     pub labels: Option<Vec<Name>>,
 }
 
+impl CountAll {
+    fn filter(&self, context: &ExecutionContext) -> LabelFilter {
+        self.labels.as_ref().map_or(LabelFilter::Any, |names| context.view.label_filter(names))
+    }
+}
+
 impl crate::row::operator::RowOperator for CountAll {
+    fn needs<'a>(&mut self, _: &'a ObjectColumn, _: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        Ok(Need::Count { kind: self.kind, labels: self.filter(context), share: context.share })
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
-        let labels = match &self.labels {
-            None => LabelFilter::Any,
-            Some(names) => context.view.label_filter(names),
-        };
+        let labels = self.filter(context);
         let count = match self.kind {
             ElementKind::Vertex => context.view.count_vertices(&labels, context.share)?,
             ElementKind::Edge => context.view.count_edges(&labels, context.share)?,

@@ -8,7 +8,7 @@
 //! - **STEPS-9.** A computed column holds the value that a `by()` took of each row. It lives from the operator that
 //!   fills it to the next one; no operator passes it on.
 
-use mangrove_flow::BATCH_ROWS;
+use mangrove_flow::{BATCH_ROWS, OuterTags};
 use mangrove_graph::Value;
 use mangrove_plan::logical::Name;
 use smallvec::SmallVec;
@@ -24,6 +24,16 @@ pub enum Tags {
     One,
     /// The instance of each row.
     Many(Vec<u32>),
+}
+
+impl Tags {
+    /// Rows with these tags enter a scope, each as an instance: returns the instances outside that these belong to.
+    pub(crate) fn into_outer(self) -> OuterTags {
+        match self {
+            Tags::One => OuterTags::One(0),
+            Tags::Many(tags) => OuterTags::Each(tags),
+        }
+    }
 }
 
 /// The loop counters of a row, the innermost last.

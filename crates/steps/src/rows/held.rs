@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use mangrove_flow::{BATCH_ROWS, Batch, Cursor, GroupId, Output, Step};
+use mangrove_flow::{BATCH_ROWS, Batch, Cursor, GroupId, Output, Step, TagSet};
 use mangrove_graph::{FastMap, Result, Value};
 
 use crate::context::execution::ExecutionContext;
@@ -71,6 +71,27 @@ impl<T> ByInstance<T> {
         out.control().release(self.charged.remove(&group).unwrap_or(0));
     }
 
+    /// Forgets the states of cancelled instances of a group, and releases their charge (FLOW-41). See
+    /// [`mangrove_flow::Operator::cancelled`].
+    pub fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        let Some(tags) = tags else { return self.drop_group(group, out) };
+        let Some(states) = self.groups.get_mut(&group) else { return };
+        let charged = self.charged.get_mut(&group).filter(|charged| **charged > 0);
+        // Each instance has an equal part of the charge, as in `take_next`.
+        let before = charged.as_ref().map_or(0, |_| states.iter().flatten().count());
+        let mut dropped = 0;
+        for tag in tags.iter() {
+            dropped += usize::from(states.get_mut(tag as usize).and_then(Option::take).is_some());
+        }
+        if let Some(charged) = charged
+            && dropped > 0
+        {
+            let part = (u128::from(*charged) * dropped as u128 / before as u128) as u64;
+            *charged -= part;
+            out.control().release(part);
+        }
+    }
+
     /// Takes the states of the instances from `from` on, about as many as a message has rows: one entry for each
     /// instance, with or without rows (FLOW-5).
     pub fn take_next(&mut self, group: GroupId, from: u32, instances: u32) -> TakenStates<T> {
@@ -106,7 +127,7 @@ impl<T> ByInstance<T> {
         let mut taken = self.take_next(group, from, instances);
         let (is_over, cancelled) = (out.is_cancelled(group), out.cancelled_tags(group));
         for (tag, state) in (from..).zip(&mut taken.states) {
-            if is_over || cancelled.is_some_and(|tags| tags.contains(tag)) {
+            if is_over || cancelled.as_ref().is_some_and(|tags| tags.contains(tag)) {
                 *state = None;
             }
         }
@@ -137,6 +158,8 @@ struct HeldGroup {
     count: usize,
     /// There are many rows if there are more than this ([`HeldRows::is_full`]).
     full_at: usize,
+    /// The instances that were cancelled since rows of cancelled instances were dropped.
+    cancelled: usize,
 }
 
 /// A batch of at most [`BATCH_ROWS`] rows, unless it came as a larger one.
@@ -198,6 +221,36 @@ impl HeldRows {
         kept.into_iter().filter(|batch| !batch.rows.is_empty()).for_each(|batch| held.push(batch));
         held.full_at = 2 * held.count;
         Ok(())
+    }
+
+    /// Drops the rows of cancelled instances of a group, and releases their charge (FLOW-41). See
+    /// [`mangrove_flow::Operator::cancelled`]. Of a large group it drops them when enough instances are cancelled
+    /// ([`are_worth_a_pass`]).
+    pub fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        let Some(tags) = tags else {
+            for batch in self.groups.remove(&group).into_iter().flat_map(|held| held.batches) {
+                out.control().release(batch.charged);
+            }
+            return;
+        };
+        let Some(held) = self.groups.get_mut(&group) else { return };
+        held.cancelled += tags.len();
+        if !are_worth_a_pass(held.cancelled, held.count) {
+            return;
+        }
+        held.cancelled = 0;
+        held.count = 0;
+        // Batches stay, also empty ones: an operator that goes through them counts them.
+        for batch in &mut held.batches {
+            let before = batch.rows.len();
+            drop_cancelled(&mut batch.rows, group, out);
+            held.count += batch.rows.len();
+            if batch.rows.len() < before {
+                let charged = (batch.rows.bytes() as u64).min(batch.charged);
+                out.control().release(batch.charged - charged);
+                batch.charged = charged;
+            }
+        }
     }
 
     /// Changes the batch at an index of a group that has ended, after the rows of cancelled instances are dropped
@@ -275,12 +328,19 @@ impl HeldRows {
     }
 }
 
+/// Returns true if an operator that holds `rows` rows of a group should look for those of cancelled instances, after
+/// `cancelled` further instances were cancelled. So each instance costs a look at a message of rows at most, and a small
+/// group holds no row of a cancelled instance. What is left is dropped when the group ends (STEPS-5).
+pub(crate) fn are_worth_a_pass(cancelled: usize, rows: usize) -> bool {
+    rows <= cancelled.saturating_mul(BATCH_ROWS)
+}
+
 /// Drops the rows of cancelled instances of a group (STEPS-5).
 fn drop_cancelled(rows: &mut Rows, group: GroupId, out: &Output<'_, Rows>) {
     if out.is_cancelled(group) {
         *rows = Rows::default();
     } else if let Some(tags) = out.cancelled_tags(group) {
-        rows.discard(tags, &mut Cursor::default());
+        rows.discard(&tags, &mut Cursor::default());
     }
 }
 

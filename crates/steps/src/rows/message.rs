@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_flow::{Batch, Cursor, NodeId, QueryControl, TagSet};
-use mangrove_graph::{Result, Value, VertexId};
+use mangrove_graph::{LateReads, Result, Value, VertexId};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::sizes::Sizes;
@@ -14,6 +14,10 @@ use crate::rows::path::{Path, charge_newest};
 
 impl Batch for Rows {
     type Context = ExecutionContext;
+
+    fn late(context: &ExecutionContext) -> Option<&dyn LateReads> {
+        context.view.late()
+    }
 
     fn rows(&self) -> usize {
         self.len()
@@ -34,6 +38,10 @@ impl Batch for Rows {
         let bindings: usize = self.bindings.iter().map(|column| column.bytes(&mut sizes)).sum();
         let row = path + tags + bulk + loops + self.computed.len() * size_of::<Option<Value>>();
         self.len() * row + objects + bindings + computed + sacks
+    }
+
+    fn tag(&self, row: usize) -> u32 {
+        Rows::tag(self, row)
     }
 
     fn charge_shared(&self, control: &Arc<QueryControl>) -> Result<()> {

@@ -8,6 +8,7 @@
 //! | `message`, [`codec`] | a batch as a message of the dataflow, and its binary form |
 //! | [`gather`] | rows of several batches in one |
 //! | [`held`] | rows and states that an operator keeps by group |
+//! | [`needs`] | the reads of a batch, for a view that may be late |
 //! | [`kinds`], [`current`], [`named`] | a column by kind of object; properties as they are now; the meaning of a name for a row |
 
 pub(crate) mod codec;
@@ -16,6 +17,7 @@ pub(crate) mod gather;
 pub(crate) mod held;
 pub(crate) mod kinds;
 pub(crate) mod named;
+pub(crate) mod needs;
 pub(crate) mod path;
 
 mod batch;

@@ -8,10 +8,10 @@
 //! This makes nested tests of a walk affordable: a vertex that many instances reach over many paths is searched from
 //! once for each level. If few rows turn out to be equal, the table gives up and costs nothing more.
 //!
-//! - **STEPS-4.** An answer is kept only if the group in which it was found was not cancelled, and if no side effect
-//!   has changed since.
+//! - **STEPS-4.** An answer is kept only if the instance for which it was found was not cancelled, nor its group, and if
+//!   no side effect has changed since. A leader is cancelled only together with all its followers.
 
-use mangrove_flow::{Output, TagSet};
+use mangrove_flow::{OuterTags, Output, TagSet};
 use mangrove_graph::{FastMap, Result, VertexId};
 
 use crate::context::execution::ExecutionContext;
@@ -49,6 +49,25 @@ pub(crate) struct AskedRows {
     /// The rows that get the answer of a leader, and that leader.
     pub followers: Vec<(u32, u32)>,
     version: u64,
+}
+
+impl AskedRows {
+    /// Those of a batch that has one leader, row 0, and this number of followers.
+    pub fn of_leader(&self, followers: u32) -> Self {
+        AskedRows { leaders: vec![0], followers: (1..=followers).map(|row| (row, 0)).collect(), version: self.version }
+    }
+
+    /// A leader works also for its followers. If one of them belongs to another instance outside, marks that in `outer`,
+    /// the instances outside of the rows `entered`: the leader's test goes on when its own instance is cancelled.
+    pub fn mark_shared(&self, rows: &Rows, entered: &[u32], outer: &mut [u32]) {
+        for (follower, leader) in &self.followers {
+            if rows.tag(*follower as usize) != rows.tag(*leader as usize)
+                && let Ok(at) = entered.binary_search(leader)
+            {
+                outer[at] = OuterTags::SEVERAL;
+            }
+        }
+    }
 }
 
 impl TestAnswers {

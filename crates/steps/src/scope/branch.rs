@@ -12,6 +12,12 @@
 //! wrote. If the answer of a test depends on the object of a row alone, the test runs once for each object
 //! ([`crate::scope::answers`]).
 //!
+//! If the client asks for an order between instances, each row is a batch of its own, so that the runtime orders
+//! instances.
+//!
+//! A heavy instance without a result may begin again in a group of its own (FLOW-44). Its row becomes a batch that is
+//! *apart*, and the other rows of its message leave without it.
+//!
 //! ```text
 //! a batch:  waiting ─► in pipeline 0 ─► … ─► in pipeline n-1 ─► done ─► released, in the order of arrival
 //!              ▲   serial: the next row enters   │
@@ -20,7 +26,11 @@
 
 use std::ops::Range;
 
-use mangrove_flow::{Batch as _, Cursor, GroupId, OpId, Operator, Output, QueryControl, Step, TagSet};
+use std::collections::VecDeque;
+
+use mangrove_flow::{
+    Apart, Batch as _, Cursor, GroupId, OpId, Operator, OuterTags, Output, QueryControl, Step, TagSet,
+};
 use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::FilterKind;
 use mangrove_plan::physical::Merged;
@@ -47,6 +57,10 @@ pub(crate) enum BranchKind {
     SideEffect,
 }
 
+/// The most instances inside at a time if each row is a batch of its own and the client names no limit: the runtime
+/// chooses among them before each message.
+const EACH_APART_MAX: usize = 64;
+
 /// The structure of a branch scope, fixed by the plan.
 pub(crate) struct BranchShape {
     pub kind: BranchKind,
@@ -57,6 +71,10 @@ pub(crate) struct BranchShape {
     pub serial: bool,
     /// True if results leave in the order of the rows.
     pub ordered: bool,
+    /// True if each row is a batch of its own.
+    pub each_apart: bool,
+    /// True if a heavy instance may begin again in a group of its own.
+    pub may_begin_again: bool,
     /// The part of the results that paths remember.
     pub remember: Remember,
     /// True if the answer for a row depends on its object and on side effects alone.
@@ -70,7 +88,9 @@ struct WaitingBatch {
     rows: Rows,
     /// The rows that are inside, by their tags there.
     entered: Vec<u32>,
-    /// The first row that has not entered yet.
+    /// The rows that enter; `None` for all.
+    leaders: Option<Vec<u32>>,
+    /// The index of the first of them that has not entered yet.
     next: u32,
     /// The number of traversers that each row stands for, if each traverser enters by itself; `rows` then has no bulks.
     times: Option<Vec<u64>>,
@@ -80,6 +100,8 @@ struct WaitingBatch {
     pipeline: usize,
     /// Rows that had a result.
     hit: TagSet,
+    /// Rows that have become batches of their own.
+    gone: TagSet,
     /// Results, and the row that each came from; used only if order matters.
     kept: Rows,
     kept_of: Vec<u32>,
@@ -88,25 +110,93 @@ struct WaitingBatch {
 }
 
 impl WaitingBatch {
-    /// Chooses the row of a serial scope that enters next. Leaves `entered` empty if all rows have entered or those
-    /// left are cancelled.
-    fn enter_next(&mut self, group: GroupId, out: &Output<'_, Rows>) {
+    /// A batch that has not entered. `times`: the number of traversers that each row stands for, if they enter one by
+    /// one.
+    fn new(rows: Rows, times: Option<Vec<u64>>) -> Self {
+        WaitingBatch {
+            rows,
+            entered: Vec::new(),
+            leaders: None,
+            next: 0,
+            times,
+            times_left: 0,
+            pipeline: 0,
+            hit: TagSet::default(),
+            gone: TagSet::default(),
+            kept: Rows::of(ObjectColumn::Values(Vec::new())),
+            kept_of: Vec::new(),
+            asked: AskedRows::default(),
+        }
+    }
+
+    /// Takes a row out, with the rows that follow its answer, as a batch in the same pipeline.
+    fn take_apart(&mut self, row: u32) -> WaitingBatch {
+        let mut taken = vec![row];
+        taken.extend(self.asked.followers.iter().filter(|(_, leader)| *leader == row).map(|(follower, _)| *follower));
+        taken.iter().for_each(|row| {
+            self.gone.insert(*row);
+        });
+        self.asked.followers.retain(|(_, leader)| *leader != row);
+        self.asked.leaders.retain(|leader| *leader != row);
+        let mut apart = WaitingBatch::new(self.rows.take(&taken), None);
+        apart.leaders = self.leaders.as_ref().map(|_| vec![0]);
+        (apart.next, apart.pipeline, apart.entered) = (1, self.pipeline, vec![0]);
+        apart.asked = self.asked.of_leader(taken.len() as u32 - 1);
+        apart
+    }
+
+    /// Returns the number of rows that enter, unless they are cancelled.
+    fn count(&self) -> usize {
+        self.leaders.as_ref().map_or(self.rows.len(), Vec::len)
+    }
+
+    /// Returns one of the rows that enter, by its index among them.
+    fn entering(&self, index: u32) -> u32 {
+        self.leaders.as_ref().map_or(index, |leaders| leaders[index as usize])
+    }
+
+    /// Returns true if rows are left that have not entered.
+    fn has_more(&self) -> bool {
+        (self.next as usize) < self.count() || self.times_left > 0
+    }
+
+    /// Chooses the rows that enter next, `at_once` of them at most. Leaves `entered` empty if all rows have entered or
+    /// those left are cancelled.
+    fn enter_next(&mut self, at_once: usize, group: GroupId, out: &Output<'_, Rows>) {
         self.entered.clear();
         if out.is_cancelled(group) {
-            (self.next, self.times_left) = (self.rows.len() as u32, 0);
+            (self.next, self.times_left) = (self.count() as u32, 0);
             return;
         }
         let cancelled = out.cancelled_tags(group);
-        let is_wanted = |row: u32| cancelled.is_none_or(|tags| !tags.contains(self.rows.tag(row as usize)));
-        if self.times_left > 0 && is_wanted(self.next - 1) {
-            self.times_left -= 1;
-            self.entered.push(self.next - 1);
-            return;
+        // A leader works also for its followers. If they are all cancelled, it is cancelled inside.
+        let is_any = self.leaders.is_some();
+        let is_wanted =
+            |row: u32| is_any || cancelled.as_ref().is_none_or(|tags| !tags.contains(self.rows.tag(row as usize)));
+        if self.times_left > 0 {
+            let row = self.entering(self.next - 1);
+            if is_wanted(row) {
+                self.times_left -= 1;
+                self.entered.push(row);
+                return;
+            }
         }
-        let row = (self.next..self.rows.len() as u32).find(|row| is_wanted(*row));
-        self.next = row.map_or(self.rows.len() as u32, |row| row + 1);
-        self.times_left = row.and_then(|row| Some(self.times.as_ref()?[row as usize] - 1)).unwrap_or(0);
-        self.entered.extend(row);
+        self.times_left = 0;
+        // A result names a row by its tag, so the traversers of a row are inside one after the other.
+        let at_once = if self.times.is_some() { 1 } else { at_once };
+        let mut entered = Vec::with_capacity(at_once.min(self.count()));
+        let mut next = self.next;
+        while entered.len() < at_once && (next as usize) < self.count() {
+            let row = self.entering(next);
+            next += 1;
+            if is_wanted(row) {
+                entered.push(row);
+            }
+        }
+        if let (Some(times), [row, ..]) = (&self.times, &entered[..]) {
+            self.times_left = times[*row as usize] - 1;
+        }
+        (self.entered, self.next) = (entered, next);
     }
 }
 
@@ -114,6 +204,8 @@ impl WaitingBatch {
 pub(crate) struct BranchScope {
     shape: BranchShape,
     queue: WaitQueue<WaitingBatch>,
+    /// The batches that have not entered, if each row is a batch of its own and only some may be inside.
+    waiting: VecDeque<u64>,
     /// The answers by vertex, if the answer depends on the object alone.
     answers: Option<TestAnswers>,
 }
@@ -121,55 +213,92 @@ pub(crate) struct BranchScope {
 impl BranchScope {
     pub fn new(shape: BranchShape) -> Self {
         let answers = shape.by_object.then(TestAnswers::default);
-        BranchScope { shape, queue: WaitQueue::default(), answers }
+        BranchScope { shape, queue: WaitQueue::default(), waiting: VecDeque::new(), answers }
     }
 
     fn exit(&self) -> usize {
         self.shape.pipelines
     }
 
-    /// Lets the next rows of a batch in: all of them, or one if the scope is serial. If there are none, the batch is
-    /// done.
+    /// Returns the most rows that may be inside at a time; `None` for no limit. Batches then run one after the other,
+    /// unless each row is a batch of its own.
+    fn at_once(&self, out: &Output<'_, Rows>) -> Option<usize> {
+        if self.shape.serial {
+            return Some(1);
+        }
+        let max = out.policy().instances_max.map(|max| max.get() as usize);
+        max.or(self.shape.each_apart.then_some(EACH_APART_MAX))
+    }
+
+    /// Lets the next rows of a batch in: all of them, or as many as may be inside at a time. If there are none, the
+    /// batch is done.
     fn enter_rows(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
-        let serial = self.shape.serial;
+        let at_once = self.at_once(out);
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
-        if serial {
-            batch.enter_next(group, out);
-            if batch.entered.is_empty() {
-                self.queue.done(number);
-                return Ok(());
+        if let (Some(answers), 0) = (&mut self.answers, batch.next) {
+            batch.asked = answers.ask(&batch.rows, &mut batch.hit, out.context());
+            batch.leaders = Some(batch.asked.leaders.clone());
+        }
+        match at_once {
+            Some(at_once) => batch.enter_next(at_once, group, out),
+            None => {
+                batch.entered = (0..batch.count() as u32).map(|index| batch.entering(index)).collect();
+                batch.next = batch.count() as u32;
             }
-        } else {
-            batch.entered = (0..batch.rows.len() as u32).collect();
-            batch.next = batch.rows.len() as u32;
         }
         batch.pipeline = 0;
-        if let Some(answers) = &mut self.answers {
-            batch.asked = answers.ask(&batch.rows, &mut batch.hit, out.context());
-            batch.entered.clone_from(&batch.asked.leaders);
-            if batch.entered.is_empty() {
-                self.queue.done(number);
-                return Ok(());
-            }
+        if batch.entered.is_empty() {
+            self.queue.done(number);
+            return Ok(());
         }
         self.enter_pipeline(number, out)
     }
 
     /// Opens a group for the rows in `entered` and sends them into the current pipeline of their batch.
     fn enter_pipeline(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
-        let keeps_bulk = self.shape.merged == Merged::Together;
+        let (keeps_bulk, serial) = (self.shape.merged == Merged::Together, self.shape.serial);
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
         let edge = batch.pipeline;
         let mut inside = batch.rows.take(&batch.entered);
         let count = inside.len() as u32;
-        inside.tags = Tags::Many((0..count).collect());
+        let outer = match std::mem::replace(&mut inside.tags, Tags::Many((0..count).collect())) {
+            Tags::One => OuterTags::One(0),
+            // An instance that has begun to write goes on to its end (STEPS-7).
+            Tags::Many(_) if serial => OuterTags::Each(vec![OuterTags::SEVERAL; count as usize]),
+            Tags::Many(mut outer) => {
+                batch.asked.mark_shared(&batch.rows, &batch.entered, &mut outer);
+                OuterTags::Each(outer)
+            }
+        };
         if !keeps_bulk {
             inside.bulk = None;
         }
-        let scope_group = out.open_group(group);
+        let scope_group = out.open_group(group, outer);
         self.queue.enter(scope_group, number);
         out.emit(edge, scope_group, inside)?;
         out.finish(edge, scope_group, count)
+    }
+
+    /// Makes a batch of each row of a message.
+    fn wait_apart(
+        &mut self,
+        group: GroupId,
+        rows: &Rows,
+        times: Option<&[u64]>,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<()> {
+        for row in 0..rows.len() {
+            let own = rows.take(&[row as u32]);
+            let bytes = own.bytes() as u64;
+            let state = WaitingBatch::new(own, times.map(|times| vec![times[row]]));
+            let number = match self.shape.ordered {
+                true => self.queue.push(group, state),
+                false => self.queue.push_apart(group, state),
+            };
+            self.queue.charge(number, bytes, out)?;
+            self.waiting.push_back(number);
+        }
+        Ok(())
     }
 
     fn take_results(&mut self, scope_group: GroupId, results: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -185,6 +314,10 @@ impl BranchScope {
             let Some(&row) = batch.entered.get(tag as usize) else {
                 return Err(Error::bug("a scope gave a result for an instance that it does not have"));
             };
+            // FLOW-44: its instance has begun again.
+            if batch.gone.contains(row) {
+                continue;
+            }
             let is_first = batch.hit.insert(row);
             if first_only && is_first && shape.kind != BranchKind::SideEffect {
                 out.cancel_tag(scope_group, shape.inside.clone(), tag);
@@ -214,13 +347,16 @@ impl BranchScope {
         out.close_group(scope_group);
         let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
         batch.pipeline += 1;
-        let WaitingBatch { hit, entered, .. } = batch;
-        entered.retain(|row| !hit.contains(*row));
+        let WaitingBatch { hit, gone, entered, .. } = batch;
+        entered.retain(|row| !hit.contains(*row) && !gone.contains(*row));
         if batch.pipeline < pipelines && !batch.entered.is_empty() {
             return self.enter_pipeline(number, out);
         }
-        if (batch.next as usize) < batch.rows.len() || batch.times_left > 0 {
-            return self.enter_rows(number, out);
+        if batch.has_more() {
+            self.enter_rows(number, out)?;
+            if self.queue.is_inside(number) {
+                return Ok(());
+            }
         }
         self.learn(number, out)?;
         self.queue.done(number);
@@ -237,11 +373,31 @@ impl BranchScope {
                 batch.hit.insert(*row);
             }
         }
-        // STEPS-4: a row of a cancelled group may have no result only because it was dropped.
-        if out.is_cancelled(group) { Ok(()) } else { answers.learn(&batch.rows, &batch.asked, &batch.hit, out) }
+        // STEPS-4: a row of a cancelled instance may have no result only because it was dropped.
+        if out.is_cancelled(group) {
+            return Ok(());
+        }
+        if let Some(cancelled) = out.cancelled_tags(group) {
+            batch.asked.leaders.retain(|row| !cancelled.contains(batch.rows.tag(*row as usize)));
+        }
+        answers.learn(&batch.rows, &batch.asked, &batch.hit, out)
     }
 
-    /// Releases batches that are done. In a serial scope, lets the batch begin that is then at the head.
+    /// Lets batches begin that are rows of their own, as many as there is room for. Returns true if one of them is done
+    /// already.
+    fn admit(&mut self, out: &mut Output<'_, Rows>) -> Result<bool> {
+        let max = self.at_once(out).unwrap_or(usize::MAX);
+        let mut is_any_done = false;
+        while self.queue.inside_count() < max
+            && let Some(number) = self.waiting.pop_front()
+        {
+            self.enter_rows(number, out)?;
+            is_any_done |= !self.queue.is_inside(number);
+        }
+        Ok(is_any_done)
+    }
+
+    /// Releases batches that are done. If the number of instances is limited, lets others begin.
     fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<Step> {
         let exit = self.exit();
         loop {
@@ -249,7 +405,13 @@ impl BranchScope {
             if self.queue.release(exit, out, |batch, control| leaving(batch, shape, control))? == Step::More {
                 return Ok(Step::More);
             }
-            let head = self.queue.head().filter(|_| self.shape.serial);
+            if self.shape.each_apart {
+                if self.admit(out)? {
+                    continue;
+                }
+                return Ok(Step::Done);
+            }
+            let head = self.queue.head().filter(|_| self.at_once(out).is_some());
             match head {
                 Some(head) if self.queue.state(head).is_some_and(|(batch, _)| batch.next == 0) => {
                     self.enter_rows(head, out)?;
@@ -284,13 +446,17 @@ fn join(rows: &Rows, results: &Rows, kept: &[u32], origin: &[u32], inner_path: b
 
 /// Returns the rows that leave the scope when a batch is done.
 fn leaving(batch: WaitingBatch, shape: &BranchShape, control: &QueryControl) -> Result<LeavingRows> {
-    let WaitingBatch { rows, hit, mut kept, mut kept_of, .. } = batch;
+    let WaitingBatch { rows, hit, gone, mut kept, mut kept_of, .. } = batch;
+    let is_gone = |row: u32| gone.contains(row);
     let rows = match shape.kind {
-        BranchKind::Filter(kind) => rows.filter(|_, row| hit.contains(row as u32) == (kind != FilterKind::None)),
-        BranchKind::SideEffect => rows,
+        BranchKind::Filter(kind) => {
+            rows.filter(|_, row| !is_gone(row as u32) && hit.contains(row as u32) == (kind != FilterKind::None))
+        }
+        BranchKind::SideEffect if gone.is_empty() => rows,
+        BranchKind::SideEffect => rows.filter(|_, row| !is_gone(row as u32)),
         BranchKind::FlatMap { otherwise_row, .. } => {
             if otherwise_row {
-                let missed: Vec<u32> = (0..rows.len() as u32).filter(|r| !hit.contains(*r)).collect();
+                let missed: Vec<u32> = (0..rows.len() as u32).filter(|r| !hit.contains(*r) && !is_gone(*r)).collect();
                 kept.append(rows.take(&missed));
                 kept_of.extend(missed);
             }
@@ -305,7 +471,11 @@ impl Operator<Rows> for BranchScope {
         if let Some(answers) = &mut self.answers {
             answers.clear();
         }
-        self.queue.is_empty()
+        self.queue.is_empty() && self.waiting.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.queue.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -314,23 +484,19 @@ impl Operator<Rows> for BranchScope {
         }
         batch.computed.clear();
         let times = if self.shape.merged == Merged::Apart { batch.bulk.take() } else { None };
+        if self.shape.each_apart {
+            self.wait_apart(group, &batch, times.as_deref(), out)?;
+            self.admit(out)?;
+            if !self.queue.is_releasing() {
+                while self.release(out)? == Step::More {}
+            }
+            return Ok(());
+        }
         let bytes = batch.bytes() as u64;
-        let state = WaitingBatch {
-            rows: batch,
-            entered: Vec::new(),
-            next: 0,
-            times,
-            times_left: 0,
-            pipeline: 0,
-            hit: TagSet::default(),
-            kept: Rows::of(ObjectColumn::Values(Vec::new())),
-            kept_of: Vec::new(),
-            asked: AskedRows::default(),
-        };
-        let number = self.queue.push(group, state);
+        let number = self.queue.push(group, WaitingBatch::new(batch, times));
         self.queue.charge(number, bytes, out)?;
-        // In a serial scope, batches run one after the other, too.
-        if !self.shape.serial || self.queue.head() == Some(number) {
+        // If the number of instances is limited, batches run one after the other, too.
+        if self.at_once(out).is_none() || self.queue.head() == Some(number) {
             self.enter_rows(number, out)?;
             // The batch may be done already. No batch follows it, so at most its own rows leave.
             if !self.queue.is_releasing() {
@@ -338,6 +504,26 @@ impl Operator<Rows> for BranchScope {
             }
         }
         Ok(())
+    }
+
+    fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, Rows>) -> Result<Apart> {
+        let may_begin_again = self.shape.may_begin_again && self.at_once(out).is_none();
+        let Some(number) = self.queue.batch_of(inside) else { return Ok(Apart::Stays) };
+        let Some((batch, group)) = self.queue.state(number) else { return Ok(Apart::Stays) };
+        let Some(&row) = batch.entered.get(tag as usize) else { return Ok(Apart::Stays) };
+        if !may_begin_again || batch.entered.len() == 1 || batch.gone.contains(row) || batch.times.is_some() {
+            return Ok(Apart::Stays);
+        }
+        if batch.hit.contains(row) {
+            return Ok(Apart::HasResults);
+        }
+        let apart = batch.take_apart(row);
+        let bytes = apart.rows.bytes() as u64;
+        let apart = self.queue.push_apart(group, apart);
+        self.queue.charge(apart, bytes, out)?;
+        out.cancel_tag(inside, self.shape.inside.clone(), tag);
+        self.enter_pipeline(apart, out)?;
+        Ok(Apart::BeginsAgain)
     }
 
     /// Batches leave in steps; the row of the cursor is 1 after the first one.

@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Step};
-use mangrove_graph::{FastMap, Result, Value};
+use mangrove_flow::{
+    BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Operator, OuterTags, Output, QueryControl, Step, TagSet,
+};
+use mangrove_graph::{FastMap, Need, Result, Value};
 use mangrove_gremlin::Operator as FoldOperator;
 use mangrove_gremlin::Operator::AddAll;
 use mangrove_plan::logical::Name;
@@ -69,7 +71,7 @@ impl GroupScope {
     fn keys(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut GroupMembers {
         let outside = &mut self.outside;
         self.groups.entry(group).or_insert_with(|| {
-            let scope_group = out.open_group(group);
+            let scope_group = out.open_group(group, OuterTags::Growing(Vec::new()));
             outside.insert(scope_group, group);
             GroupMembers { scope_group, table: KeyTable::default(), entries: Vec::new(), charged: 0, instances: 0 }
         })
@@ -133,6 +135,7 @@ impl GroupScope {
                 }
             }
         }
+        out.add_instances(*scope_group, entries[before..].iter().map(|(tag, ..)| *tag));
         let bytes = (entries.len() - before) as u64 * ENTRY_BYTES + held;
         *charged += bytes;
         out.control().charge(bytes)?;
@@ -184,7 +187,7 @@ impl GroupScope {
     /// Adds entries of the next instances to the side effect, which stays charged for them until the query ends.
     fn add_maps(&mut self, leaving: &mut LeavingGroup, name: &Name, out: &Output<'_, Rows>) -> Result<Step> {
         let (is_over, cancelled) = (out.is_cancelled(leaving.group), out.cancelled_tags(leaving.group));
-        let is_wanted = |tag: usize| !is_over && cancelled.is_none_or(|tags| !tags.contains(tag as u32));
+        let is_wanted = |tag: usize| !is_over && cancelled.as_ref().is_none_or(|tags| !tags.contains(tag as u32));
         let mut left = ENTRIES_AT_ONCE;
         let mut meter = Meter::new(out.control());
         while leaving.next < leaving.maps.len() {
@@ -274,6 +277,19 @@ fn join(joining: Option<FoldOperator>, there: Value, value: Value, meter: &mut M
 }
 
 impl Operator<Rows> for GroupScope {
+    fn needs<'a>(
+        &'a mut self,
+        port: u8,
+        batch: &'a Rows,
+        context: &'a ExecutionContext,
+        _: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        Ok(match port == 0 && batch.computed.is_empty() {
+            true => KeyReader::needs(&self.readers, &batch.objects, context),
+            false => Need::Nothing,
+        })
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         context.side_effects.begin_map(self.side_effect.as_ref())
     }
@@ -318,6 +334,10 @@ impl Operator<Rows> for GroupScope {
         }
         keys.charged += held;
         out.control().charge(held)
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.held.cancelled(group, tags, out);
     }
 
     /// At the end of the scope, each step sends or adds a part of the maps; the cursor holds the rest.

@@ -4,14 +4,15 @@
 //! instances of this scope are not rows but *items*: the objects that the `by()` is applied to, of which a row may have
 //! several (the objects of its path, the members of its list). Several traversals run one after the other, because a
 //! later one may read what an earlier one put into a side effect. Batches leave in the order in which they came
-//! (STEPS-6).
+//! (STEPS-6). With a limit on instances, the objects of a traversal enter some at a time, and batches run one after the
+//! other. A heavy instance stays with the others, because the row that it belongs to may wait for several instances.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, OpId, Operator, Output, Step};
-use mangrove_graph::{Error, FastMap, Result, Value};
+use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, OpId, Operator, Output, QueryControl, Step, TagSet};
+use mangrove_graph::{Error, FastMap, Need, Result, Value};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::Over;
@@ -22,7 +23,7 @@ use crate::limits::meter::Meter;
 use crate::limits::sizes::Sizes;
 use crate::rows::named::named_values;
 use crate::rows::path;
-use crate::rows::{ComputedColumn, ObjectColumn, Rows, Tags};
+use crate::rows::{ComputedColumn, ObjectColumn, Rows, Tags, needs};
 use crate::scope::queue::{LeavingRows, WaitQueue};
 use crate::values::collection::{elements, size};
 use crate::values::predicate::CompiledTest;
@@ -49,6 +50,24 @@ pub(crate) enum ByTaker {
 }
 
 impl ByTaker {
+    /// Returns what it reads of the objects from a row on.
+    fn needs<'a>(&self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Need<'a> {
+        match self {
+            ByTaker::Key(key) => needs::values(objects, from, Some(context.view.key_of(key).into_iter().collect())),
+            ByTaker::Token(_) => needs::heads(objects, from),
+            ByTaker::Identity | ByTaker::Column(_) | ByTaker::Test(_) | ByTaker::Pipeline { .. } => Need::Nothing,
+        }
+    }
+
+    /// As [`ByTaker::needs`], of objects that are gathered.
+    fn needs_among(&self, objects: &[Value], context: &ExecutionContext) -> Need<'static> {
+        match self {
+            ByTaker::Key(key) => needs::values_among(objects, Some(context.view.key_of(key).into_iter().collect())),
+            ByTaker::Token(_) => needs::heads_among(objects),
+            ByTaker::Identity | ByTaker::Column(_) | ByTaker::Test(_) | ByTaker::Pipeline { .. } => Need::Nothing,
+        }
+    }
+
     /// Returns the values that it takes of objects; `None` if a pipeline must run for them.
     fn take(&self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Option<ComputedColumn>> {
         Ok(Some(match self {
@@ -105,8 +124,28 @@ struct ModulatedBatch {
     jobs: Vec<ByJob>,
     /// The number of objects of each row, if they are gathered into a list.
     lengths: Vec<Option<u32>>,
-    /// The jobs that need a pipeline, in order: job, pipeline, and rows.
-    due: VecDeque<(usize, usize, Rows)>,
+    /// The jobs that need a pipeline, in order.
+    due: VecDeque<DueJob>,
+    /// True if the first of them has begun.
+    has_begun: bool,
+}
+
+/// A job of which not all objects have entered their pipeline.
+struct DueJob {
+    job: usize,
+    pipeline: usize,
+    /// The index of the first object that has not entered.
+    next: usize,
+    /// The objects. The tags of the rows are those outside.
+    rows: Rows,
+}
+
+/// The objects that a group inside works for.
+#[derive(Clone, Copy)]
+struct RunningJob {
+    job: usize,
+    /// The index of instance 0 among the objects of the job.
+    first: usize,
 }
 
 /// The approximate bytes of an item while its result is pending.
@@ -122,7 +161,7 @@ pub(crate) struct Modulate {
     inside: Range<OpId>,
     queue: WaitQueue<ModulatedBatch>,
     /// The job that each group inside works for.
-    jobs: FastMap<GroupId, usize>,
+    jobs: FastMap<GroupId, RunningJob>,
 }
 
 impl Modulate {
@@ -197,16 +236,13 @@ impl Modulate {
         }
     }
 
-    /// Returns the computed columns of rows whose `by()`s take the objects themselves and need no pipeline.
+    /// Returns the computed columns of rows whose `by()`s take the objects themselves. None of them needs a pipeline.
     fn of_objects(&self, rows: &Rows, context: &ExecutionContext) -> Result<Option<Vec<ComputedColumn>>> {
         let columns = match &self.over {
             Over::Current => self.by.len(),
             Over::Names(names) if names.iter().all(|(name, _)| name.is_none()) => names.len(),
             _ => return Ok(None),
         };
-        if self.pipelines > 0 {
-            return Ok(None);
-        }
         let mut computed = Vec::with_capacity(columns);
         for (taker, productive) in self.by.iter().zip(&self.productive).cycle().take(columns) {
             let Some(mut column) = taker.take(&rows.objects, context)? else { return Ok(None) };
@@ -218,18 +254,35 @@ impl Modulate {
         Ok(Some(computed))
     }
 
-    fn enter(&mut self, group: GroupId, mut rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+    /// Sends rows on at once, with their computed columns, if no `by()` needs a pipeline.
+    fn pass(&self, group: GroupId, mut rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let context = out.context();
-        // A batch that needs no pipeline goes on at once, unless an earlier one waits (STEPS-6).
-        if self.queue.is_empty()
-            && let Some(computed) = self.of_objects(&rows, context)?
-        {
+        if let Some(computed) = self.of_objects(&rows, context)? {
             rows.computed = computed;
-            return out.emit(self.pipelines, group, rows);
+            return out.emit(0, group, rows);
         }
         let mut meter = Meter::new(out.control());
         let BatchJobs { mut jobs, inputs, lengths } = self.jobs(&rows, context, &mut meter)?;
-        let mut due: VecDeque<(usize, usize, Rows)> = VecDeque::new();
+        meter.charge(jobs.iter().map(|job| job.items.len() * ITEM_BYTES).sum())?;
+        for (job, values) in jobs.iter_mut().zip(inputs).filter(|(_, values)| !values.is_empty()) {
+            let objects = ObjectColumn::from_values(values);
+            let taken = self.by[job.by].take_all(&objects, context, &mut meter)?;
+            job.results = taken.ok_or_else(|| Error::bug("no by() needs a pipeline"))?;
+            if self.productive[job.by] {
+                make_productive(&mut job.results);
+            }
+        }
+        let batch = ModulatedBatch { rows, jobs, lengths, due: VecDeque::new(), has_begun: true };
+        let rows = with_computed(batch, &self.over, &mut meter)?;
+        drop(meter);
+        out.emit(0, group, rows)
+    }
+
+    fn enter(&mut self, group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let context = out.context();
+        let mut meter = Meter::new(out.control());
+        let BatchJobs { mut jobs, inputs, lengths } = self.jobs(&rows, context, &mut meter)?;
+        let mut due: VecDeque<DueJob> = VecDeque::new();
         for (at, (job, values)) in jobs.iter_mut().zip(inputs).enumerate() {
             if values.is_empty() {
                 continue;
@@ -241,8 +294,7 @@ impl Modulate {
                     let from: Vec<u32> = job.items.iter().map(|(row, _)| *row).collect();
                     let mut inside = rows.derive(&from, objects);
                     inside.bulk = None;
-                    inside.tags = Tags::Many((0..from.len() as u32).collect());
-                    due.push_back((at, *number, inside));
+                    due.push_back(DueJob { job: at, pipeline: *number, next: 0, rows: inside });
                     vec![None; from.len()]
                 }
                 (None, _) => return Err(Error::bug("only a pipeline's results are waited for")),
@@ -250,23 +302,51 @@ impl Modulate {
         }
         let items: usize = jobs.iter().map(|job| job.items.len()).sum();
         let bytes = rows.bytes() + items * ITEM_BYTES;
-        let number = self.queue.push(group, ModulatedBatch { rows, jobs, lengths, due });
+        let number = self.queue.push(group, ModulatedBatch { rows, jobs, lengths, due, has_begun: false });
         drop(meter);
         self.queue.charge(number, bytes as u64, out)?;
-        self.next_job(number, out)
+        if out.policy().instances_max.is_none() || self.queue.head() == Some(number) {
+            self.next_job(number, out)?;
+        }
+        Ok(())
+    }
+
+    /// With a limit on instances: lets the batch begin that is then at the head. Returns true if there is one.
+    fn begin_head(&mut self, out: &mut Output<'_, Rows>) -> Result<bool> {
+        let head = self.queue.head().filter(|_| out.policy().instances_max.is_some());
+        match head {
+            Some(head) if self.queue.state(head).is_some_and(|(batch, _)| !batch.has_begun) => {
+                self.next_job(head, out)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Sends the objects of the next job into its pipeline. If there is none, the batch is done.
     fn next_job(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
         let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
-        let Some((job, pipeline, inside)) = batch.due.pop_front() else {
+        batch.has_begun = true;
+        let Some(DueJob { job, pipeline, next: first, rows }) = batch.due.pop_front() else {
             self.queue.done(number);
             return Ok(());
         };
-        let scope_group = out.open_group(group);
-        self.queue.enter(scope_group, number);
-        self.jobs.insert(scope_group, job);
+        let max = out.policy().instances_max.map_or(rows.len(), |max| max.get() as usize);
+        let next = rows.len().min(first + max);
+        let mut inside = if next - first == rows.len() {
+            rows
+        } else {
+            let inside = rows.take(&(first as u32..next as u32).collect::<Vec<_>>());
+            if next < rows.len() {
+                batch.due.push_front(DueJob { job, pipeline, next, rows });
+            }
+            inside
+        };
         let count = inside.len() as u32;
+        let outer = std::mem::replace(&mut inside.tags, Tags::Many((0..count).collect()));
+        let scope_group = out.open_group(group, outer.into_outer());
+        self.queue.enter(scope_group, number);
+        self.jobs.insert(scope_group, RunningJob { job, first });
         for chunk in inside.chunks() {
             out.control().check()?;
             out.emit(pipeline, scope_group, chunk)?;
@@ -275,17 +355,17 @@ impl Modulate {
     }
 
     fn take_results(&mut self, scope_group: GroupId, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let (Some(number), Some(&job)) = (self.queue.batch_of(scope_group), self.jobs.get(&scope_group)) else {
+        let (Some(number), Some(&running)) = (self.queue.batch_of(scope_group), self.jobs.get(&scope_group)) else {
             return Ok(());
         };
         let inside = self.inside.clone();
         let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
-        let job = &mut batch.jobs[job];
+        let job = &mut batch.jobs[running.job];
         let exists = matches!(self.by[job.by], ByTaker::Pipeline { exists: true, .. });
         let (mut sizes, mut held) = (Sizes::default(), 0);
         for row in 0..rows.len() {
             let tag = rows.tag(row);
-            let Some(result) = job.results.get_mut(tag as usize) else { continue };
+            let Some(result) = job.results.get_mut(running.first + tag as usize) else { continue };
             if result.is_none() {
                 held +=
                     if exists { 0 } else { rows.objects.values().get(row).map_or(0, |value| sizes.pointed_to(value)) };
@@ -302,9 +382,13 @@ impl Modulate {
             return Ok(());
         };
         let Some((batch, _)) = self.queue.state(number) else { return Ok(()) };
-        let job = &mut batch.jobs[job];
+        let rest = batch.due.front().filter(|due| due.job == job.job);
+        let unanswered = rest.map_or(usize::MAX, |due| due.next);
+        let job = &mut batch.jobs[job.job];
         if matches!(self.by[job.by], ByTaker::Pipeline { exists: true, .. }) {
-            job.results.iter_mut().for_each(|r| {
+            // Objects that have not entered get their answers later.
+            let until = job.results.len().min(unanswered);
+            job.results[..until].iter_mut().for_each(|r| {
                 r.get_or_insert(Value::Bool(false));
             });
         }
@@ -312,12 +396,18 @@ impl Modulate {
     }
 
     fn release(&mut self, out: &mut Output<'_, Rows>) -> Result<Step> {
-        let (over, productive) = (&self.over, &self.productive);
-        self.queue.release(self.pipelines, out, |mut batch, control| {
-            batch.jobs.iter_mut().filter(|job| productive[job.by]).for_each(|job| make_productive(&mut job.results));
-            let rows = with_computed(batch, over, &mut Meter::new(control))?;
-            Ok(LeavingRows::of_one_batch(rows))
-        })
+        loop {
+            let (over, productive) = (&self.over, &self.productive);
+            let step = self.queue.release(self.pipelines, out, |mut batch, control| {
+                let jobs = batch.jobs.iter_mut().filter(|job| productive[job.by]);
+                jobs.for_each(|job| make_productive(&mut job.results));
+                let rows = with_computed(batch, over, &mut Meter::new(control))?;
+                Ok(LeavingRows::of_one_batch(rows))
+            })?;
+            if step == Step::More || !self.begin_head(out)? {
+                return Ok(step);
+            }
+        }
     }
 }
 
@@ -406,6 +496,24 @@ fn with_computed(batch: ModulatedBatch, over: &Over, meter: &mut Meter<'_>) -> R
 }
 
 impl Operator<Rows> for Modulate {
+    fn needs<'a>(
+        &'a mut self,
+        port: u8,
+        batch: &'a Rows,
+        context: &'a ExecutionContext,
+        control: &Arc<QueryControl>,
+    ) -> Result<Need<'a>> {
+        if port > 0 || !self.by.iter().any(|taker| matches!(taker, ByTaker::Key(_) | ByTaker::Token(_))) {
+            return Ok(Need::Nothing);
+        }
+        if let Over::Current = self.over {
+            return Ok(Need::all(self.by.iter().map(|taker| taker.needs(&batch.objects, 0, context))));
+        }
+        let BatchJobs { jobs, inputs, .. } = self.jobs(batch, context, &mut Meter::new(control))?;
+        let needs = jobs.iter().zip(&inputs).map(|(job, values)| self.by[job.by].needs_among(values, context));
+        Ok(Need::all(needs))
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.by.iter_mut().try_for_each(|taker| match taker {
             ByTaker::Test(test) => test.begin(context),
@@ -413,13 +521,25 @@ impl Operator<Rows> for Modulate {
         })
     }
 
+    /// Without a pipeline it works row by row, so helpers do that themselves.
+    fn is_passing(&self) -> bool {
+        self.pipelines == 0
+    }
+
     fn recycle(&mut self) -> bool {
         self.queue.is_empty() && self.jobs.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.queue.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         if port > 0 {
             return self.take_results(group, batch, out);
+        }
+        if self.pipelines == 0 {
+            return self.pass(group, batch, out);
         }
         self.enter(group, batch, out)?;
         // The batch may be done already. No batch follows it, so at most its own rows leave.
@@ -455,6 +575,10 @@ impl Operator<Rows> for Modulate {
 pub(crate) struct ByLookup(pub ByTaker);
 
 impl crate::row::operator::RowOperator for ByLookup {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        Ok(self.0.needs(objects, from, context))
+    }
+
     fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let column = match &self.0 {
             ByTaker::Identity | ByTaker::Test(_) => return Ok(rows),

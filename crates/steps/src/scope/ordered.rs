@@ -2,9 +2,10 @@
 //!
 //! Row-by-row operators on one node keep the order by themselves (FLOW-11). Branches do not, and over several nodes
 //! rows take different ways. Where the plan requires the order, such operators run inside this scope: each row gets its
-//! index as a tag, and the results are sorted by it. Rows keep all their columns.
+//! index as a tag, and the results are sorted by it. Rows keep all their columns. With a limit on instances, a message
+//! enters some rows at a time, each time as a batch of its own.
 
-use mangrove_flow::{Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Step, TagSet};
 use mangrove_graph::Result;
 
 use crate::rows::{Rows, Tags};
@@ -12,6 +13,8 @@ use crate::scope::queue::{LeavingRows, WaitQueue};
 
 struct WaitingBatch {
     tags: Tags,
+    /// The rows, before they have entered.
+    rows: Option<Rows>,
     results: Option<Rows>,
 }
 
@@ -19,6 +22,25 @@ struct WaitingBatch {
 #[derive(Default)]
 pub(crate) struct OrderedScope {
     queue: WaitQueue<WaitingBatch>,
+}
+
+impl OrderedScope {
+    fn wait(&mut self, group: GroupId, mut rows: Rows) -> u64 {
+        let own = Tags::Many((0..rows.len() as u32).collect());
+        let tags = std::mem::replace(&mut rows.tags, own);
+        self.queue.push(group, WaitingBatch { tags, rows: Some(rows), results: None })
+    }
+
+    /// Lets a batch enter, unless it has.
+    fn enter(&mut self, number: u64, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some((batch, group)) = self.queue.state(number) else { return Ok(()) };
+        let Some(rows) = batch.rows.take() else { return Ok(()) };
+        let (count, outer) = (rows.len() as u32, batch.tags.clone().into_outer());
+        let inside = out.open_group(group, outer);
+        self.queue.enter(inside, number);
+        out.emit(ENTER, inside, rows)?;
+        out.finish(ENTER, inside, count)
+    }
 }
 
 const ENTER: usize = 0;
@@ -41,13 +63,25 @@ impl Operator<Rows> for OrderedScope {
             }
             return Ok(());
         }
-        let count = batch.len() as u32;
-        let tags = std::mem::replace(&mut batch.tags, Tags::Many((0..count).collect()));
-        let number = self.queue.push(group, WaitingBatch { tags, results: None });
-        let inside = out.open_group(group);
-        self.queue.enter(inside, number);
-        out.emit(ENTER, inside, batch)?;
-        out.finish(ENTER, inside, count)
+        let max = out.policy().instances_max.map(|max| max.get() as usize);
+        let Some(max) = max else {
+            let number = self.wait(group, batch);
+            return self.enter(number, out);
+        };
+        while !batch.is_empty() {
+            let rest = batch.split_off(max.min(batch.len()));
+            let bytes = batch.bytes() as u64;
+            let number = self.wait(group, std::mem::replace(&mut batch, rest));
+            self.queue.charge(number, bytes, out)?;
+            if self.queue.head() == Some(number) {
+                self.enter(number, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.queue.cancelled(group, tags, out);
     }
 
     /// Batches leave in steps; the row of the cursor is 1 after the first one.
@@ -68,7 +102,13 @@ impl Operator<Rows> for OrderedScope {
                 self.queue.done(number);
             }
         }
-        self.queue.release(EXIT, out, leaving)
+        let step = self.queue.release(EXIT, out, leaving)?;
+        if step == Step::Done
+            && let Some(head) = self.queue.head()
+        {
+            self.enter(head, out)?;
+        }
+        Ok(step)
     }
 }
 

@@ -5,6 +5,14 @@
 //! leaves for the next one are merged if they remember no path, so a walk through a dense graph holds at most one row
 //! for each vertex. Only `dedup()` remembers from one iteration to the next ([`crate::barrier::visited`]).
 //!
+//! If the client asks for another order between iterations, they *overlap*: rows go into the next iteration as they
+//! come, unmerged, and the runtime orders the iterations. The end of an iteration still comes after the end of the one
+//! before it. A limit on instances bounds the iterations that are open. Rows for the one after them wait, merged.
+//!
+//! ```text
+//!  open: iteration 3 [its end was sent]  ─►  4  ─►  5  ─► rows that wait for 6, if the limit is 3
+//! ```
+//!
 //! ```text
 //!   port 0          edge 0            port 1 │ edge 1         port 2
 //!  rows enter ─► tests before body ─► test ─►│──► body, tests after it ─► test ─► next iteration
@@ -14,18 +22,29 @@
 //! If the plan says `once`, no client can observe how often and along which paths a vertex is reached. Then an instance
 //! goes on from each vertex only the first time. The first time is the earliest iteration, so no vertex within reach is
 //! missed. The loop is then a breadth-first search, and it ends also in a graph with cycles.
+//!
+//! If helpers have joined the run, the rows that an iteration leaves and the vertices that were reached are shared with
+//! the replicas (FLOW-29): each thread tests the rows that come out of the body on it, and merges those that go on into
+//! the same shards. Only the home lets rows enter the loop, and begins iterations. Overlapping iterations are not shared.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
 
-use hashbrown::HashSet;
-use mangrove_flow::{Batch as _, Cursor, Detail, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{
+    Cursor, Detail, GroupId, Operator, OuterTags, Output, QueryControl, Shared, SharedState, Step, TagSet,
+};
 use mangrove_graph::{FastMap, FastSet, Result, Value, VertexId};
 use mangrove_plan::logical::Operand;
+use parking_lot::Mutex;
 
 use crate::barrier::merge::Merger;
+use crate::barrier::seen::SeenRows;
+use crate::barrier::shared_merge::SharedMerger;
+use crate::barrier::shared_seen::{Scratch, SharedSeen};
 use crate::barrier::visited::Visited;
 use crate::context::execution::ExecutionContext;
 use crate::limits::nesting;
+use crate::rows::held::are_worth_a_pass;
 use crate::rows::path;
 use crate::rows::{BindingColumn, ObjectColumn, Rows};
 use crate::values::predicate::CompiledTest;
@@ -54,6 +73,8 @@ pub(crate) struct LoopShape {
     pub emit_first: bool,
     /// True if an instance goes on from each vertex only once.
     pub once: bool,
+    /// True if an iteration begins with the first rows for it.
+    pub overlaps: bool,
     /// The maximum number of collections that one iteration adds to a path: so many of its newest objects are checked
     /// for their nesting.
     pub collections_made: usize,
@@ -61,38 +82,174 @@ pub(crate) struct LoopShape {
 
 /// The loop of one group outside.
 struct RunningLoop {
-    /// The number and group of the current iteration.
-    iteration: u32,
-    inside: GroupId,
-    /// The rows of the current iteration that have not entered yet.
-    entering: Merger,
-    /// The rows for the next iteration.
-    next: Merger,
+    /// The groups of the open iterations in their order. Only to the first of them an end was sent.
+    open: VecDeque<GroupId>,
+    /// The number of the iterations that have ended.
+    ended: u32,
+    /// The rows of the last open iteration that have not entered yet.
+    entering: WaitingRows,
+    /// The rows for the iteration after those that are open.
+    next: WaitingRows,
     /// The instances of the group outside, after its end has arrived.
     instances: Option<u32>,
     /// With `once`: the vertices that each instance has reached.
-    reached: FastSet<(u32, VertexId)>,
+    reached: Reached,
+    /// The instances that were cancelled since what they reached was forgotten.
+    cancelled: usize,
+}
+
+/// Rows that wait for an iteration.
+enum WaitingRows {
+    /// Of one thread.
+    Own(Merger),
+    /// Of several threads.
+    Shared(Arc<SharedMerger>),
+}
+
+impl WaitingRows {
+    fn new(is_shared: bool) -> Self {
+        if is_shared { WaitingRows::Shared(Arc::default()) } else { WaitingRows::Own(Merger::default()) }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            WaitingRows::Own(rows) => rows.is_empty(),
+            WaitingRows::Shared(rows) => rows.is_empty(),
+        }
+    }
+
+    fn add(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
+        match self {
+            WaitingRows::Own(held) => held.add(rows, out),
+            WaitingRows::Shared(held) => held.add(rows, out),
+        }
+    }
+
+    fn take_next(&mut self, out: &Output<'_, Rows>) -> Option<Rows> {
+        match self {
+            WaitingRows::Own(rows) => rows.take_next(out),
+            WaitingRows::Shared(rows) => rows.take_next(out),
+        }
+    }
+
+    /// Returns the rows in a form for several threads.
+    fn shared(&mut self) -> Arc<SharedMerger> {
+        let shared = match self {
+            WaitingRows::Own(rows) => Arc::new(SharedMerger::new(std::mem::take(rows))),
+            WaitingRows::Shared(rows) => return rows.clone(),
+        };
+        *self = WaitingRows::Shared(shared.clone());
+        shared
+    }
+}
+
+/// The vertices that the instances of a loop have reached.
+enum Reached {
+    /// On one thread.
+    Own(FastSet<(u32, VertexId)>),
+    /// On several threads.
+    Shared(Arc<SharedSeen>),
 }
 
 /// The approximate bytes of an entry of the set of reached vertices.
 const REACHED_BYTES: u64 = 24;
 
-impl RunningLoop {
-    /// Returns the rows that reach a vertex for the first time.
-    fn admit(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<Rows> {
-        let before = self.reached.len();
-        let mut is_new = |row: usize| match &rows.objects {
-            ObjectColumn::Vertices(vertices) => self.reached.insert((rows.tag(row), vertices[row])),
-            ObjectColumn::Edges(_) => true,
-            ObjectColumn::Values(values) => match &values[row] {
-                Value::Vertex(vertex) => self.reached.insert((rows.tag(row), *vertex)),
-                _ => true,
-            },
+impl Reached {
+    fn new(is_shared: bool) -> Self {
+        match is_shared {
+            true => Reached::Shared(Arc::new(SharedSeen::new(SeenRows::default()))),
+            false => Reached::Own(FastSet::default()),
+        }
+    }
+
+    /// Returns the rows that reach a vertex for the first time. The results of the tests stay with their rows.
+    fn admit(&mut self, rows: Rows, scratch: &mut Scratch, out: &Output<'_, Rows>) -> Result<Rows> {
+        let (new, bytes) = match self {
+            Reached::Shared(reached) => reached.admit_vertices(&rows, scratch),
+            Reached::Own(reached) => {
+                let before = reached.len();
+                let mut is_new = |row: usize| match &rows.objects {
+                    ObjectColumn::Vertices(vertices) => reached.insert((rows.tag(row), vertices[row])),
+                    ObjectColumn::Edges(_) => true,
+                    ObjectColumn::Values(values) => match &values[row] {
+                        Value::Vertex(vertex) => reached.insert((rows.tag(row), *vertex)),
+                        _ => true,
+                    },
+                };
+                let new: Vec<u32> = (0..rows.len()).filter(|row| is_new(*row)).map(|row| row as u32).collect();
+                (new, (reached.len() - before) as u64 * REACHED_BYTES)
+            }
         };
-        let new: Vec<u32> = (0..rows.len()).filter(|row| is_new(*row)).map(|row| row as u32).collect();
-        let rows = if new.len() == rows.len() { rows } else { rows.take(&new) };
-        out.control().charge((self.reached.len() - before) as u64 * REACHED_BYTES)?;
-        Ok(rows)
+        out.control().charge(bytes)?;
+        Ok(rows.keep(&new))
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Reached::Own(reached) => reached.len() as u64 * REACHED_BYTES,
+            Reached::Shared(reached) => reached.bytes(),
+        }
+    }
+
+    /// Forgets what these instances have reached, or all. Returns the bytes of what it forgot. What several threads share
+    /// stays until the end of the loop.
+    fn forget(&mut self, tags: Option<&TagSet>) -> u64 {
+        let Reached::Own(reached) = self else { return 0 };
+        let before = reached.len();
+        match tags {
+            None => reached.clear(),
+            Some(tags) => reached.retain(|(tag, _)| !tags.contains(*tag)),
+        }
+        (before - reached.len()) as u64 * REACHED_BYTES
+    }
+
+    /// Returns the number of vertices that can be forgotten.
+    fn len(&self) -> usize {
+        match self {
+            Reached::Own(reached) => reached.len(),
+            Reached::Shared(_) => 0,
+        }
+    }
+
+    /// Returns the vertices in a form for several threads.
+    fn shared(&mut self) -> Arc<SharedSeen> {
+        let shared = match self {
+            Reached::Own(reached) => Arc::new(SharedSeen::of_vertices(std::mem::take(reached), REACHED_BYTES)),
+            Reached::Shared(reached) => return reached.clone(),
+        };
+        *self = Reached::Shared(shared.clone());
+        shared
+    }
+}
+
+/// An iteration, as the threads of an open run see it.
+struct Iteration {
+    /// The group outside the loop.
+    group: GroupId,
+    number: u32,
+    next: Arc<SharedMerger>,
+    reached: Arc<SharedSeen>,
+}
+
+/// The iterations of an open run, by their groups.
+#[derive(Default)]
+struct SharedLoops(Mutex<FastMap<GroupId, Arc<Iteration>>>);
+
+impl SharedLoops {
+    /// The last of the open iterations of a loop begins.
+    fn begin(&self, group: GroupId, state: &mut RunningLoop) {
+        let (next, reached) = (state.next.shared(), state.reached.shared());
+        let Some(inside) = state.open.back() else { return };
+        let number = state.ended + state.open.len() as u32 - 1;
+        self.0.lock().insert(*inside, Arc::new(Iteration { group, number, next, reached }));
+    }
+
+    fn get(&self, inside: GroupId) -> Option<Arc<Iteration>> {
+        self.0.lock().get(&inside).cloned()
+    }
+
+    fn end(&self, inside: GroupId) {
+        self.0.lock().remove(&inside);
     }
 }
 
@@ -101,7 +258,15 @@ pub(crate) struct LoopScope {
     shape: LoopShape,
     visited: Arc<Visited>,
     loops: FastMap<GroupId, RunningLoop>,
-    outside: FastMap<GroupId, GroupId>,
+    /// By the group of an iteration: the group outside, and the number of the iteration.
+    outside: FastMap<GroupId, (GroupId, u32)>,
+    /// True if several threads may work at it.
+    may_share: bool,
+    /// In an open run: its iterations.
+    shared: Option<Arc<SharedLoops>>,
+    /// On a helper: those of the home.
+    joined: Option<Weak<SharedLoops>>,
+    scratch: Scratch,
 }
 
 const BEFORE: usize = 0;
@@ -109,20 +274,90 @@ const BODY: usize = 1;
 const EXIT: usize = 2;
 
 impl LoopScope {
-    /// A loop whose `dedup()`s in the body share `visited`.
-    pub fn new(shape: LoopShape, visited: Arc<Visited>) -> Self {
-        LoopScope { shape, visited, loops: FastMap::default(), outside: FastMap::default() }
+    /// A loop whose `dedup()`s in the body share `visited`. `may_share` is for one whose rows may come in any order,
+    /// and that few groups enter.
+    pub fn new(shape: LoopShape, visited: Arc<Visited>, may_share: bool) -> Self {
+        let (loops, outside) = Default::default();
+        let (shared, joined, scratch) = (None, None, Scratch::default());
+        let may_share = may_share && !shape.overlaps;
+        LoopScope { shape, visited, loops, outside, may_share, shared, joined, scratch }
     }
 
     fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut RunningLoop {
-        let (outside, visited) = (&mut self.outside, &self.visited);
+        let (outside, visited, shared) = (&mut self.outside, &self.visited, &self.shared);
         self.loops.entry(group).or_insert_with(|| {
-            let inside = out.open_group(group);
+            let inside = out.open_group(group, OuterTags::Same);
             visited.iteration_begins(group, inside);
-            outside.insert(inside, group);
-            let (entering, next) = Default::default();
-            RunningLoop { iteration: 0, inside, entering, next, instances: None, reached: HashSet::default() }
+            outside.insert(inside, (group, 0));
+            let (entering, next) = (WaitingRows::new(shared.is_some()), WaitingRows::new(shared.is_some()));
+            let (open, reached) = (VecDeque::from([inside]), Reached::new(shared.is_some()));
+            let mut state = RunningLoop { open, ended: 0, entering, next, instances: None, reached, cancelled: 0 };
+            if let Some(shared) = shared {
+                shared.begin(group, &mut state);
+            }
+            state
         })
+    }
+
+    /// Opens the iteration after those that are open.
+    fn open_iteration(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> Option<GroupId> {
+        let state = self.loops.get_mut(&group)?;
+        let inside = out.open_group(group, OuterTags::Same);
+        self.visited.iteration_begins(group, inside);
+        self.outside.insert(inside, (group, state.ended + state.open.len() as u32));
+        state.open.push_back(inside);
+        if let Some(shared) = &self.shared {
+            shared.begin(group, state);
+        }
+        Some(inside)
+    }
+
+    /// Takes the rows that an iteration leaves for the next one. They enter at once if iterations overlap and there is
+    /// room; otherwise they wait.
+    fn go_on(&mut self, group: GroupId, iteration: u32, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let Some(state) = self.loops.get_mut(&group).filter(|_| !rows.is_empty()) else { return Ok(()) };
+        let place = (iteration + 1).saturating_sub(state.ended) as usize;
+        if let Some(inside) = state.open.get(place) {
+            return out.emit(BEFORE, *inside, rows);
+        }
+        let open_max = match (self.shape.overlaps, out.policy().instances_max) {
+            (false, _) => 1,
+            (true, None) => usize::MAX,
+            (true, Some(max)) => max.get() as usize,
+        };
+        // Rows that wait come first.
+        if state.open.len() >= open_max || !state.next.is_empty() || !state.entering.is_empty() {
+            return state.next.add(rows, out);
+        }
+        match self.open_iteration(group, out) {
+            Some(inside) => out.emit(BEFORE, inside, rows),
+            None => Ok(()),
+        }
+    }
+
+    /// Works on rows of an iteration that several threads work on.
+    fn receive_shared(
+        &mut self,
+        port: u8,
+        inside: GroupId,
+        mut batch: Rows,
+        loops: &SharedLoops,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<()> {
+        let Some(iteration) = loops.get(inside) else { return Ok(()) };
+        let group = iteration.group;
+        if port == 1 {
+            let rows = self.test(batch, true, iteration.number, group, out)?;
+            return out.emit(BODY, inside, rows);
+        }
+        if self.shape.collections_made > 0 {
+            check_nesting(&batch, self.shape.collections_made, out.control())?;
+        }
+        if self.shape.once {
+            batch = Reached::Shared(iteration.reached.clone()).admit(batch, &mut self.scratch, out)?;
+        }
+        let rows = self.test(batch, false, iteration.number + 1, group, out)?;
+        iteration.next.add(rows, out)
     }
 
     fn holds(test: Option<&LoopCondition>, rows: &Rows, row: usize, iterations: u32) -> bool {
@@ -168,43 +403,49 @@ impl LoopScope {
         Ok(rows)
     }
 
-    /// Handles the end of an iteration: begins the next one, or ends the loop. Returns the group of the next one.
+    /// Handles the end of an iteration, which is the first of those that are open: lets rows that wait into a new one, or
+    /// ends the loop. Returns the group outside if the loop goes on.
     fn iteration_ended(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<Option<GroupId>> {
         out.close_group(inside);
         self.visited.iteration_ends(inside);
-        let Some(group) = self.outside.remove(&inside) else { return Ok(None) };
+        if let Some(shared) = &self.shared {
+            shared.end(inside);
+        }
+        let Some((group, _)) = self.outside.remove(&inside) else { return Ok(None) };
         let Some(state) = self.loops.get_mut(&group) else { return Ok(None) };
+        state.open.pop_front();
+        state.ended += 1;
         if out.is_cancelled(group) {
             while state.next.take_next(out).is_some() {}
         }
-        if state.next.is_empty() {
+        if state.next.is_empty() && state.open.is_empty() {
             let instances = state.instances.unwrap_or(1);
-            out.control().release(state.reached.len() as u64 * REACHED_BYTES);
+            out.control().release(state.reached.bytes());
             self.loops.remove(&group);
             self.visited.loop_ends(group, out);
             out.finish(EXIT, group, instances)?;
             return Ok(None);
         }
-        let inside = out.open_group(group);
-        self.visited.iteration_begins(group, inside);
-        self.outside.insert(inside, group);
-        state.iteration += 1;
-        state.inside = inside;
-        std::mem::swap(&mut state.entering, &mut state.next);
-        Ok(Some(inside))
+        if !state.next.is_empty() {
+            std::mem::swap(&mut state.entering, &mut state.next);
+            self.open_iteration(group, out);
+        }
+        Ok(Some(group))
     }
 
-    /// Sends the next rows of an iteration into it, and after the last ones its end.
-    fn enter(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
-        let state = self.outside.get(&inside).and_then(|group| self.loops.get_mut(group));
-        let Some(state) = state else { return Ok(Step::Done) };
+    /// Sends the next rows that wait into the last iteration, and after the last ones the end of the first one.
+    fn enter(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let Some(state) = self.loops.get_mut(&group) else { return Ok(Step::Done) };
+        let (Some(first), Some(last)) = (state.open.front().copied(), state.open.back().copied()) else {
+            return Ok(Step::Done);
+        };
         if let Some(rows) = state.entering.take_next(out) {
-            out.emit(BEFORE, inside, rows)?;
+            out.emit(BEFORE, last, rows)?;
         }
         if !state.entering.is_empty() {
             return Ok(Step::More);
         }
-        out.finish(BEFORE, inside, state.instances.unwrap_or(1))?;
+        out.finish(BEFORE, first, state.instances.unwrap_or(1))?;
         Ok(Step::Done)
     }
 }
@@ -227,8 +468,24 @@ impl Operator<Rows> for LoopScope {
         self.shape.until.iter_mut().chain(&mut self.shape.emit).try_for_each(|test| test.begin(context))
     }
 
+    fn share(&mut self) -> Option<Shared> {
+        if !self.may_share {
+            return None;
+        }
+        let shared = Arc::new(SharedLoops::default());
+        self.loops.iter_mut().for_each(|(group, state)| shared.begin(*group, state));
+        self.shared = Some(shared.clone());
+        // Rows enter the loop at port 0, which opens a group.
+        Some(Shared { state: shared, from_port: 1 })
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.joined = state.clone().downcast().ok().map(|loops| Arc::downgrade(&loops));
+    }
+
     fn recycle(&mut self) -> bool {
-        self.loops.is_empty() && self.outside.is_empty() && self.visited.is_empty()
+        self.shared = None;
+        self.loops.is_empty() && self.outside.is_empty() && self.visited.recycle()
     }
 
     fn receive(&mut self, port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -237,15 +494,20 @@ impl Operator<Rows> for LoopScope {
                 loops.push(0);
             }
             batch.computed.clear();
-            let inside = self.state(group, out).inside;
+            // The first iteration is open until the end has come.
+            let Some(inside) = self.state(group, out).open.front().copied() else { return Ok(()) };
             return out.emit(BEFORE, inside, batch);
         }
         let inside = group;
-        let Some(&group) = self.outside.get(&inside) else { return Ok(()) };
-        let Some(iteration) = self.loops.get(&group).map(|l| l.iteration) else { return Ok(()) };
-        if let Some(tags) = out.cancelled_tags(group) {
-            batch.discard(tags, &mut Cursor::default());
+        if let Some(joined) = &self.joined {
+            // If the state is gone, the run is over.
+            let Some(loops) = joined.upgrade() else { return Ok(()) };
+            return self.receive_shared(port, inside, batch, &loops, out);
         }
+        if let Some(loops) = self.shared.clone() {
+            return self.receive_shared(port, inside, batch, &loops, out);
+        }
+        let Some(&(group, iteration)) = self.outside.get(&inside) else { return Ok(()) };
         if port == 1 {
             let rows = self.test(batch, true, iteration, group, out)?;
             return out.emit(BODY, inside, rows);
@@ -256,17 +518,35 @@ impl Operator<Rows> for LoopScope {
         if self.shape.once
             && let Some(state) = self.loops.get_mut(&group)
         {
-            // The results of the tests stay with their rows.
-            batch = state.admit(batch, out)?;
+            batch = state.reached.admit(batch, &mut self.scratch, out)?;
         }
         let rows = self.test(batch, false, iteration + 1, group, out)?;
-        match self.loops.get_mut(&group) {
-            Some(state) if !rows.is_empty() => state.next.add(rows, out),
-            _ => Ok(()),
-        }
+        self.go_on(group, iteration, rows, out)
     }
 
-    /// At the end of an iteration, each step sends one batch into the next one, whose group the cursor holds.
+    /// Forgets what cancelled instances have reached. Their rows are dropped when they enter the next iteration, whose
+    /// group is cancelled for them, too (FLOW-40).
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        let Some(state) = self.loops.get_mut(&group) else { return };
+        let bytes = match tags {
+            None => {
+                for rows in [&mut state.entering, &mut state.next] {
+                    while rows.take_next(out).is_some() {}
+                }
+                state.reached.forget(None)
+            }
+            Some(tags) => {
+                state.cancelled += tags.len();
+                let is_worth_it = are_worth_a_pass(state.cancelled, state.reached.len());
+                let Some(all) = out.cancelled_tags(group).filter(|_| is_worth_it) else { return };
+                state.cancelled = 0;
+                state.reached.forget(Some(&all))
+            }
+        };
+        out.control().release(bytes);
+    }
+
+    /// At the end of an iteration, each step sends one batch of the rows that wait; the cursor holds the group outside.
     fn finish_step(
         &mut self,
         port: u8,
@@ -279,18 +559,19 @@ impl Operator<Rows> for LoopScope {
             0 => {
                 let state = self.state(group, out);
                 state.instances = Some(instances);
-                let inside = state.inside;
-                out.finish(BEFORE, inside, instances)?;
+                if let Some(inside) = state.open.front().copied() {
+                    out.finish(BEFORE, inside, instances)?;
+                }
             }
             1 => out.finish(BODY, group, instances)?,
             _ => {
-                let inside = match at.detail {
-                    Detail::Words([inside, _]) => Some(GroupId::from_bits(inside)),
+                let outside = match at.detail {
+                    Detail::Words([outside, _]) => Some(GroupId::from_bits(outside)),
                     _ => self.iteration_ended(group, out)?,
                 };
-                let Some(inside) = inside else { return Ok(Step::Done) };
-                at.detail = Detail::Words([inside.to_bits(), 0]);
-                return self.enter(inside, out);
+                let Some(outside) = outside else { return Ok(Step::Done) };
+                at.detail = Detail::Words([outside.to_bits(), 0]);
+                return self.enter(outside, out);
             }
         }
         Ok(Step::Done)

@@ -94,8 +94,16 @@ impl Split {
 }
 
 impl Operator<Rows> for Split {
+    fn is_passing(&self) -> bool {
+        self.arrivals.is_none() && !self.in_turn
+    }
+
     fn recycle(&mut self) -> bool {
         self.held.is_empty() && self.arrivals.as_ref().is_none_or(|arrivals| arrivals.seen.is_empty())
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.held.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -219,6 +227,10 @@ impl Switch {
 }
 
 impl Operator<Rows> for Switch {
+    fn is_passing(&self) -> bool {
+        self.arrivals.is_none()
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.options.iter_mut().try_for_each(|option| match option {
             OptionMatch::Equals(operand, value) => {
@@ -302,8 +314,19 @@ impl Merge {
 }
 
 impl Operator<Rows> for Merge {
+    fn is_passing(&self) -> bool {
+        !self.announced
+    }
+
     fn recycle(&mut self) -> bool {
         self.groups.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        let Some(state) = self.groups.get_mut(&group).filter(|_| tags.is_none()) else { return };
+        for (_, _, charged) in state.held.drain(..) {
+            out.control().release(charged);
+        }
     }
 
     fn receive(&mut self, port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -18,7 +18,7 @@ mod vertex;
 
 use std::fmt;
 
-use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step};
+use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step, TagSet};
 use mangrove_graph::{Error, LabelSetId, Result, UserId, Value};
 use mangrove_plan::physical::ComputedOperand;
 use mangrove_txn::Transaction;
@@ -67,6 +67,10 @@ impl<S: Statement> WriteBarrier<S> {
 impl<S: Statement> Operator<Rows> for WriteBarrier<S> {
     fn recycle(&mut self) -> bool {
         self.held.is_empty()
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.held.cancelled(group, tags, out);
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {

@@ -35,6 +35,7 @@ fn compact(script: &str) -> String {
         let labels = node.rfind(", labels: ").expect("labels stand before the position");
         out.push_str(&node[..labels]);
         let labels = &node[labels + ", labels: ".len()..];
+        let labels = &labels[..labels.find(", policy: ").expect("the policy follows the labels")];
         if labels != "[]" {
             out.push('@');
             out.push_str(labels);

@@ -15,7 +15,7 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use mangrove_flow::{BATCH_ROWS, Batch as _, QueryControl};
+use mangrove_flow::{BATCH_ROWS, Batch as _, QueryControl, TagSet};
 use mangrove_graph::Result;
 
 use super::rank::RankKind;
@@ -66,6 +66,24 @@ impl Run {
 
     fn is_empty(&self) -> bool {
         self.blocks.is_empty()
+    }
+
+    /// Drops the rows of these tags, and releases their charge.
+    pub fn drop_tags(&mut self, tags: &TagSet, control: &QueryControl) {
+        for Block { rows, words, charged } in &mut self.blocks {
+            let is_kept = |row: &u32| !tags.contains(rows.tag(*row as usize));
+            let kept: Vec<u32> = (0..rows.len() as u32).filter(is_kept).collect();
+            if kept.len() < rows.len() {
+                *rows = rows.take(&kept);
+                if !words.is_empty() {
+                    *words = kept.iter().map(|row| words[*row as usize]).collect();
+                }
+                let bytes = ((rows.bytes() + size_of_val(&words[..])) as u64).min(*charged);
+                control.release(*charged - bytes);
+                *charged = bytes;
+            }
+        }
+        self.blocks.retain(|block| !block.rows.is_empty());
     }
 }
 

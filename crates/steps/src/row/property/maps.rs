@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mangrove_graph::{Direction, Error, GraphView, KeyId, Result, Token, Value, ValueColumns, VertexId};
+use mangrove_graph::{Direction, Error, GraphView, KeyId, Need, Result, Token, Value, ValueColumns, VertexId};
 use mangrove_plan::logical::{MapTokens, Name};
 
 use super::{MetProperty, read_properties, refuse_strangers};
@@ -14,6 +14,7 @@ use crate::limits::meter::Meter;
 use crate::row::operator::{RowOperator, SliceSize};
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
+use crate::rows::needs;
 use crate::rows::path::PathNode;
 use crate::rows::{ObjectColumn, Rows};
 use crate::values::names::{NameCache, known_keys};
@@ -165,6 +166,12 @@ impl ValueMap {
 }
 
 impl RowOperator for ValueMap {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        let values = needs::values(objects, from, known_keys(&self.keys, &*context.view));
+        let MapTokens { ids, labels } = self.tokens;
+        Ok(if ids || labels { Need::all([needs::heads(objects, from), values]) } else { values })
+    }
+
     fn slices(&mut self) -> Option<&mut SliceSize> {
         Some(&mut self.slices)
     }
@@ -225,6 +232,10 @@ impl PropertyMap {
 }
 
 impl RowOperator for PropertyMap {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        Ok(needs::values(objects, from, known_keys(&self.keys, &*context.view)))
+    }
+
     fn slices(&mut self) -> Option<&mut SliceSize> {
         Some(&mut self.slices)
     }
@@ -293,6 +304,11 @@ impl ElementMap {
 }
 
 impl RowOperator for ElementMap {
+    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
+        let values = needs::values(objects, from, known_keys(&self.keys, &*context.view));
+        Ok(Need::all([needs::heads(objects, from), needs::edges(objects, from, Need::EndHeads), values]))
+    }
+
     fn slices(&mut self) -> Option<&mut SliceSize> {
         Some(&mut self.slices)
     }

@@ -1,4 +1,4 @@
-//! Simple line plots, as SVG.
+//! Simple plots, as SVG: lines, and boxes with whiskers.
 
 use std::fmt::Write;
 
@@ -67,6 +67,56 @@ fn draw(text: &mut String, panel: &Panel, y: f64) {
     }
 }
 
+/// A box: the spread of some values, all above zero.
+#[derive(Clone, Debug)]
+pub struct BoxPlot {
+    /// The name below the box.
+    pub name: String,
+    /// The values, in any order.
+    pub values: Vec<f64>,
+}
+
+/// The width of a box with the space around it.
+const BOX_WIDTH: f64 = 92.0;
+
+/// Draws boxes side by side. Whiskers end at the least and the greatest value; a box lies between the quartiles and has
+/// a line at the median. The axis is logarithmic, and a dashed line marks 1.
+pub fn boxes_svg(title: &str, boxes: &[BoxPlot]) -> String {
+    let values = || boxes.iter().flat_map(|one| one.values.iter().copied());
+    let (low, high) = values().fold((1.0f64, 1.0f64), |(low, high), value| (low.min(value), high.max(value)));
+    let (low, high) = (low.max(1e-12).log10(), high.log10());
+    let scale = (HEIGHT - TOP - BOTTOM) / (high - low).max(1e-9);
+    let place = |value: f64| HEIGHT - BOTTOM - (value.max(1e-12).log10() - low) * scale;
+    let width = LEFT + BOX_WIDTH * boxes.len() as f64 + RIGHT;
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{HEIGHT}\" font-family=\"sans-serif\" \
+         font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+    );
+    label(&mut text, LEFT, 18.0, "start", title);
+    for value in [low, 0.0, high].map(|power| 10f64.powf(power)) {
+        label(&mut text, LEFT - 6.0, place(value) + 4.0, "end", &format!("{value:.2}"));
+    }
+    let (one, right) = (place(1.0), width - RIGHT);
+    shape(&mut text, &format!("<path d=\"M{LEFT} {one:.1} H{right}\" stroke=\"gray\" stroke-dasharray=\"4\"/>"));
+    for (index, BoxPlot { name, values }) in boxes.iter().enumerate() {
+        let mut sorted = values.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let Some(last) = sorted.len().checked_sub(1) else { continue };
+        let at = |share: f64| place(sorted[(last as f64 * share).round() as usize]);
+        let [least, quarter, median, three, greatest] = [0.0, 0.25, 0.5, 0.75, 1.0].map(at);
+        let middle = LEFT + BOX_WIDTH * (index as f64 + 0.5);
+        let (from, to) = (middle - BOX_WIDTH / 5.0, middle + BOX_WIDTH / 5.0);
+        let color = COLORS[index % COLORS.len()];
+        shape(&mut text, &format!("<path d=\"M{middle} {least:.1} V{greatest:.1}\" stroke=\"{color}\"/>"));
+        let box_path = format!("M{from} {quarter:.1} H{to} V{three:.1} H{from} Z");
+        shape(&mut text, &format!("<path class=\"box\" d=\"{box_path}\" fill=\"white\" stroke=\"{color}\"/>"));
+        shape(&mut text, &format!("<path d=\"M{from} {median:.1} H{to}\" stroke=\"{color}\" stroke-width=\"2\"/>"));
+        label(&mut text, middle, HEIGHT - 10.0, "middle", name);
+    }
+    text.push_str("</svg>\n");
+    text
+}
+
 fn shape(text: &mut String, shape: &str) {
     text.push_str(shape);
     text.push('\n');
@@ -98,6 +148,14 @@ mod tests {
         let text = svg("seconds", &[panel.clone(), panel]);
         assert_eq!(text.matches("<polyline").count(), 4);
         assert!(text.contains("a &lt; b") && text.contains("2.00 M"), "{text}");
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+    #[test]
+    fn every_box_is_drawn_on_the_logarithmic_axis() {
+        let plot = |name: &str, values: &[f64]| BoxPlot { name: name.to_owned(), values: values.to_vec() };
+        let text = boxes_svg("faster", &[plot("one", &[0.5, 1.0, 100.0]), plot("two", &[2.0]), plot("none", &[])]);
+        assert_eq!(text.matches("class=\"box\"").count(), 2);
+        assert!(text.contains(">0.50<") && text.contains(">100.00<"), "{text}");
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
 }

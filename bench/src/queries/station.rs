@@ -1,0 +1,103 @@
+//! A query prepared on one database. Its runs are checked once, and timed after that.
+
+use mangrove::{Database, Parameters, Prepared, QueryOptions, Result, Value};
+use mangrove_queries::to_json;
+
+use super::asked::Asked;
+use crate::harness::wrong;
+
+/// Messages that a query may take on the thread of its client: more than any query has.
+const ALL_MESSAGES: usize = usize::MAX >> 1;
+
+/// A query prepared on one database.
+pub struct Station<'a> {
+    database: &'a Database,
+    prepared: Prepared,
+}
+
+/// The place where a run is executed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The thread of the client, with executors as helpers ([`Database::run`]).
+    Executors,
+    /// The thread of the client as long as the query is light, and executors after that ([`Database::run_shared`]).
+    Shared,
+    /// The thread of the client.
+    Client,
+}
+
+impl<'a> Station<'a> {
+    /// Prepares a query on a database.
+    pub fn new(database: &'a Database, text: &str) -> Result<Self> {
+        Ok(Station { database, prepared: database.prepare(text)? })
+    }
+
+    /// Runs the query and passes on its results, each with the number of times that it occurs.
+    pub fn each(&self, parameters: &Parameters, place: Place, each: &mut dyn FnMut(&Value, u64)) -> Result<()> {
+        match place {
+            Place::Executors => {
+                let mut results = self.database.run(&self.prepared, parameters)?;
+                while let Some(batch) = results.next_batch()? {
+                    batch.iter().for_each(|(value, bulk)| each(value, *bulk));
+                }
+                Ok(())
+            }
+            Place::Shared | Place::Client => {
+                let mut options = QueryOptions::default();
+                if place == Place::Client {
+                    options.inline_messages = ALL_MESSAGES;
+                }
+                self.database.run_shared(&self.prepared, parameters, &options, &mut |batch| {
+                    batch.iter().for_each(|(value, bulk)| each(value, *bulk));
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    /// Checks the answers of all runs. Returns the number of rows of each.
+    pub fn check(&self, asked: &Asked, place: Place) -> Result<Vec<u64>> {
+        let mut counts = Vec::with_capacity(asked.runs.len());
+        for (at, run) in asked.runs.iter().enumerate() {
+            let mut rows = Vec::new();
+            self.each(&run.parameters, place, &mut |value, bulk| {
+                let row = to_json(value);
+                rows.extend(std::iter::repeat_n(row, bulk as usize));
+            })?;
+            asked.check(at, &rows)?;
+            counts.push(rows.len() as u64);
+        }
+        Ok(counts)
+    }
+
+    /// Runs the query `passes` times with each of its parameters.
+    pub fn pass(&self, asked: &Asked, counts: &[u64], place: Place, passes: u64) -> Result<()> {
+        for _ in 0..passes {
+            for (at, expected) in counts.iter().enumerate() {
+                self.once(asked, at, *expected, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the query with the parameters at this place. The answer must have the expected number of rows.
+    pub fn once(&self, asked: &Asked, at: usize, expected: u64, place: Place) -> Result<()> {
+        let mut count = 0;
+        self.each(&asked.runs[at].parameters, place, &mut |_, bulk| count += bulk)?;
+        if count != expected {
+            let message = format!("{}: a timed run returned {count} rows instead of {expected}", asked.case);
+            return Err(wrong(message));
+        }
+        Ok(())
+    }
+
+    /// Runs two copies side by side.
+    pub fn pair(&self, asked: &Asked, counts: &[u64], passes: u64) -> Result<()> {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| self.pass(asked, counts, Place::Client, passes));
+            let this = self.pass(asked, counts, Place::Client, passes);
+            other.join().map_err(|_| wrong("a copy of a query panicked while it was timed".into()))??;
+            this
+        })
+    }
+}

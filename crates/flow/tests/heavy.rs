@@ -1,0 +1,202 @@
+//! One heavy instance beside a hundred light ones in a group: how many messages are processed before the light ones
+//! have all their results. Counted, not timed.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod toys;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use mangrove_flow::{
+    AnyOperator, Apart, Cursor, Detail, Exchange, GroupId, Kernel, NodeRuntime, OpId, Operator, OuterTags, Output,
+    Placement, Progress, QueryLimits, Step, TagSet, TopologyBuilder,
+};
+use mangrove_graph::Result;
+use toys::{Numbers, Sink, Start, control};
+
+/// A row is the number of an instance, times this, plus the rows that the instance makes.
+const INSTANCE: i64 = 1_000_000;
+
+const HEAVY: i64 = 100_000;
+const LIGHT: i64 = 10;
+
+/// Makes the rows of an instance, one in each step.
+struct MakeRows;
+
+impl Kernel<Numbers> for MakeRows {
+    fn step(
+        &mut self,
+        batch: &mut Numbers,
+        at: &mut Cursor,
+        group: GroupId,
+        out: &mut Output<'_, Numbers>,
+    ) -> Result<Step> {
+        let (tag, row) = batch.0[at.row as usize];
+        let made = if let Detail::Words([made, _]) = at.detail { made as i64 } else { 0 };
+        out.emit(0, group, Numbers(vec![(tag, row / INSTANCE)]))?;
+        if made + 1 < row % INSTANCE {
+            at.detail = Detail::Words([made as u64 + 1, 0]);
+        } else {
+            at.go_to(at.row as usize + 1);
+        }
+        Ok(if (at.row as usize) < batch.0.len() { Step::More } else { Step::Done })
+    }
+}
+
+/// Passes one row of each instance on, when its group ends.
+#[derive(Default)]
+struct Last(HashMap<GroupId, HashMap<u32, i64>>);
+
+impl Operator<Numbers> for Last {
+    fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, _: &mut Output<'_, Numbers>) -> Result<()> {
+        self.0.entry(group).or_default().extend(batch.0);
+        Ok(())
+    }
+
+    fn finish(&mut self, _: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        out.emit(0, group, Numbers(self.0.remove(&group).unwrap_or_default().into_iter().collect()))?;
+        out.finish_all(group, instances)
+    }
+
+    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, _: &Output<'_, Numbers>) {
+        if let Some(kept) = self.0.get_mut(&group) {
+            kept.retain(|tag, _| tags.is_some_and(|tags| !tags.contains(*tag)));
+        }
+    }
+}
+
+/// The instances of one group.
+struct Inside {
+    rows: Vec<i64>,
+    has_result: HashSet<u32>,
+    gone: HashSet<u32>,
+}
+
+/// An instance for each row. Results leave as they come.
+struct EachRow {
+    sets_apart: bool,
+    end: OpId,
+    inside: HashMap<GroupId, Inside>,
+    has_ended: bool,
+}
+
+impl EachRow {
+    fn enter(&mut self, rows: Vec<i64>, out: &mut Output<'_, Numbers>) -> Result<()> {
+        let inside = out.open_group(GroupId::ROOT, OuterTags::One(0));
+        let count = rows.len() as u32;
+        let entering = Numbers((0..).zip(rows.iter().copied()).collect());
+        self.inside.insert(inside, Inside { rows, has_result: HashSet::new(), gone: HashSet::new() });
+        out.emit(0, inside, entering)?;
+        out.finish(0, inside, count)
+    }
+}
+
+impl Operator<Numbers> for EachRow {
+    fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 0 {
+            return self.enter(batch.0.iter().map(|(_, row)| *row).collect(), out);
+        }
+        let inside = self.inside.get_mut(&group).expect("a group that is open");
+        let wanted = batch.0.into_iter().filter(|(tag, _)| !inside.gone.contains(tag));
+        let results: Vec<(u32, i64)> = wanted.collect();
+        inside.has_result.extend(results.iter().map(|(tag, _)| *tag));
+        out.emit(1, GroupId::ROOT, Numbers(results.into_iter().map(|(_, n)| (0, n)).collect()))
+    }
+
+    fn finish(&mut self, port: u8, group: GroupId, _: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 0 {
+            self.has_ended = true;
+        } else {
+            self.inside.remove(&group);
+            out.close_group(group);
+        }
+        if self.has_ended && self.inside.is_empty() { out.finish(1, GroupId::ROOT, 1) } else { Ok(()) }
+    }
+
+    fn set_apart(&mut self, group: GroupId, tag: u32, out: &mut Output<'_, Numbers>) -> Result<Apart> {
+        let inside = self.inside.get_mut(&group).expect("a group that is open");
+        if !self.sets_apart || inside.rows.len() == 1 {
+            return Ok(Apart::Stays);
+        }
+        if inside.has_result.contains(&tag) {
+            return Ok(Apart::HasResults);
+        }
+        inside.gone.insert(tag);
+        let row = inside.rows[tag as usize];
+        out.cancel_tag(group, out.operator() + 1..self.end, tag);
+        self.enter(vec![row], out)?;
+        Ok(Apart::BeginsAgain)
+    }
+}
+
+/// The outcome of a run.
+#[derive(Debug)]
+struct Outcome {
+    /// The messages that were processed before the light instances had all their results.
+    light: u64,
+    all: u64,
+    set_apart: u64,
+}
+
+/// Runs a hundred light instances, and first a heavy one if there is one. `keeps`: each instance has one result, when
+/// its group ends; otherwise each row is a result.
+fn run(has_heavy: bool, keeps: bool, sets_apart: bool) -> Outcome {
+    let mut b = TopologyBuilder::default();
+    let count = if keeps { 5 } else { 4 };
+    let all: Vec<OpId> = (0..count).map(|_| b.operator(Placement::Home)).collect();
+    let [start, scope, make] = [all[0], all[1], all[2]];
+    b.connect(start, scope, 0, Exchange::Local);
+    b.enter(scope, make, 0, Exchange::Local);
+    let last = all[count - 2];
+    if keeps {
+        b.connect(make, last, 0, Exchange::Local);
+    }
+    b.connect(last, scope, 1, Exchange::Local);
+    b.connect(scope, all[count - 1], 0, Exchange::Local);
+    b.set_unordered(make);
+    let each = EachRow { sets_apart, end: last + 1, inside: HashMap::new(), has_ended: false };
+    let mut operators = vec![AnyOperator::kernel(Start), AnyOperator::stateful(each), AnyOperator::kernel(MakeRows)];
+    if keeps {
+        operators.push(AnyOperator::stateful(Last::default()));
+    }
+    operators.push(AnyOperator::stateful(Sink));
+    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
+    runtime.begin(None).unwrap();
+    let heavy = has_heavy.then_some(HEAVY);
+    let rows = heavy.into_iter().chain((1..=100).map(|number| number * INSTANCE + LIGHT));
+    runtime.start(Numbers(rows.map(|row| (0, row)).collect())).unwrap();
+    let (mut light, mut results) = (0, HashMap::<i64, i64>::new());
+    loop {
+        let progress = runtime.run(1).unwrap();
+        while let Some(batch) = runtime.take_results() {
+            for (_, number) in batch.0 {
+                *results.entry(number).or_default() += 1;
+                light = if number > 0 { runtime.messages() } else { light };
+            }
+        }
+        if progress == Progress::Complete {
+            break;
+        }
+    }
+    let of_each = |rows: i64| if keeps { 1 } else { rows };
+    assert!((1..=100).all(|number| results[&number] == of_each(LIGHT)), "{results:?}");
+    assert_eq!(results.get(&0).copied(), heavy.map(of_each));
+    assert_eq!(runtime.control().memory(), 0);
+    Outcome { light, all: runtime.messages(), set_apart: runtime.set_apart_count() }
+}
+
+/// The light instances have their results after at most a tenth more messages than without the heavy one.
+#[test]
+fn light_instances_do_not_wait_for_a_heavy_one() {
+    for keeps in [true, false] {
+        let alone = run(false, keeps, true);
+        let beside = run(true, keeps, true);
+        let waiting = run(true, keeps, false);
+        println!("keeps {keeps}: alone {alone:?}, beside a heavy one {beside:?}, without a rule {waiting:?}");
+        assert!(beside.light * 10 <= alone.light * 11, "{} messages, {} alone", beside.light, alone.light);
+        assert!(waiting.light > 10 * alone.light, "the heavy instance costs nothing");
+        assert_eq!((alone.set_apart, beside.set_apart), (0, u64::from(keeps)));
+        // To begin again costs little.
+        assert!(beside.all * 100 <= waiting.all * 101, "{} messages, {} without", beside.all, waiting.all);
+    }
+}

@@ -1,0 +1,175 @@
+//! Scheduling policies of scopes: each one's order of work on a toy, and that no policy changes a result.
+
+#[allow(dead_code, reason = "other tests use the rest")]
+mod simulator;
+#[allow(dead_code, reason = "other tests use the rest")]
+mod toys;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mangrove_flow::{
+    AnyOperator, Between, Cursor, Exchange, GroupId, Inside, Kernel, NodeRuntime, Operator, OuterTags, Output,
+    Placement, Policy, Progress, QueryLimits, Step, TopologyBuilder,
+};
+use mangrove_graph::Result;
+use rand::prelude::*;
+use rand::rngs::StdRng;
+use simulator::nested;
+use toys::{Numbers, Sink, control};
+
+/// The numbers that kernels work on, in their order.
+type Log = Arc<Mutex<Vec<i64>>>;
+
+fn note(log: &Log, numbers: impl IntoIterator<Item = i64>) {
+    log.lock().unwrap_or_else(PoisonError::into_inner).extend(numbers);
+}
+
+/// Opens a group for each row n, and sends n and n + 5 into it as two messages.
+#[derive(Default)]
+struct EachRow {
+    open: u32,
+    has_ended: bool,
+}
+
+impl Operator<Numbers> for EachRow {
+    fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 1 {
+            return Ok(());
+        }
+        for (tag, n) in batch.0 {
+            let inside = out.open_group(group, OuterTags::One(tag));
+            self.open += 1;
+            for number in [n, n + 5] {
+                out.emit(0, inside, Numbers(vec![(0, number)]))?;
+            }
+            out.finish(0, inside, 1)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, port: u8, group: GroupId, _: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
+        if port == 0 {
+            self.has_ended = true;
+        } else {
+            self.open -= 1;
+            out.close_group(group);
+        }
+        if self.has_ended && self.open == 0 { out.finish(1, GroupId::ROOT, 1) } else { Ok(()) }
+    }
+
+    fn recycle(&mut self) -> bool {
+        self.has_ended = false;
+        self.open == 0
+    }
+}
+
+/// Replaces n by 10 n + 1 and 10 n + 2, one message each.
+struct Fan(Log);
+
+impl Kernel<Numbers> for Fan {
+    fn step(
+        &mut self,
+        batch: &mut Numbers,
+        _: &mut Cursor,
+        group: GroupId,
+        out: &mut Output<'_, Numbers>,
+    ) -> Result<Step> {
+        for (tag, n) in &batch.0 {
+            note(&self.0, [*n]);
+            for d in 1..=2 {
+                out.emit(0, group, Numbers(vec![(*tag, 10 * n + d)]))?;
+            }
+        }
+        Ok(Step::Done)
+    }
+}
+
+/// Passes rows on.
+struct Noted(Log);
+
+impl Kernel<Numbers> for Noted {
+    fn step(
+        &mut self,
+        batch: &mut Numbers,
+        _: &mut Cursor,
+        group: GroupId,
+        out: &mut Output<'_, Numbers>,
+    ) -> Result<Step> {
+        note(&self.0, batch.0.iter().map(|(_, n)| *n));
+        out.emit(0, group, std::mem::take(batch))?;
+        Ok(Step::Done)
+    }
+}
+
+/// Runs 1 and 2 through a scope with a policy. Returns the order of work.
+fn order(inside: Inside, between: Between) -> Vec<i64> {
+    let mut b = TopologyBuilder::default();
+    let [scope, fan, noted, sink] = [(); 4].map(|()| b.operator(Placement::Home));
+    b.enter(scope, fan, 0, Exchange::Local);
+    b.connect(fan, noted, 0, Exchange::Local);
+    b.connect(noted, scope, 1, Exchange::Local);
+    b.connect(scope, sink, 0, Exchange::Local);
+    b.set_policy(scope, Policy { inside, between, instances_max: None });
+    let log = Log::default();
+    let operators = vec![
+        AnyOperator::stateful(EachRow::default()),
+        AnyOperator::kernel(Fan(log.clone())),
+        AnyOperator::kernel(Noted(log.clone())),
+        AnyOperator::stateful(Sink),
+    ];
+    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
+    runtime.begin(None).unwrap();
+    runtime.start(Numbers(vec![(0, 1), (0, 2)])).unwrap();
+    assert_eq!(runtime.run(usize::MAX).unwrap(), Progress::Complete);
+    assert_eq!(runtime.control().memory(), 0);
+    assert!(runtime.recycle().1, "no lane is left");
+    let order = log.lock().unwrap_or_else(PoisonError::into_inner);
+    order.clone()
+}
+
+#[test]
+fn each_policy_has_its_order() {
+    let [one, two] = [[1, 11, 12, 6, 61, 62], [2, 21, 22, 7, 71, 72]];
+    let [one_wide, two_wide] = [[1, 6, 11, 12, 61, 62], [2, 7, 21, 22, 71, 72]];
+    let both_wide = [1, 6, 2, 7, 11, 12, 61, 62, 21, 22, 71, 72];
+    assert_eq!(order(Inside::Dfs, Between::Fifo), [one, two].concat(), "the default");
+    assert_eq!(order(Inside::Dfs, Between::Bfs), [one, two].concat());
+    assert_eq!(order(Inside::Dfs, Between::Dfs), [two, one].concat());
+    assert_eq!(order(Inside::Bfs, Between::Fifo), both_wide);
+    assert_eq!(order(Inside::Bfs, Between::Bfs), [one_wide, two_wide].concat());
+    assert_eq!(order(Inside::Bfs, Between::Dfs), [two_wide, one_wide].concat());
+    assert_eq!(order(Inside::Fifo, Between::Fifo), both_wide);
+    assert_eq!(order(Inside::Fifo, Between::Bfs), [one_wide, two_wide].concat());
+    assert_eq!(order(Inside::Fifo, Between::Dfs), [two_wide, one_wide].concat());
+}
+
+/// Runs scopes nested three deep on one thread under policies that the seed chooses. Panics if anything is wrong.
+fn run_with_policies(seed: u64) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let below = random.random_range(1..100);
+    let topology = Arc::new(nested::topology(nested::policies(&mut random), random.random_bool(0.5)));
+    let mut runtime = NodeRuntime::new(0, 1, topology, nested::operators(below), control(QueryLimits::default()));
+    runtime.begin(None).expect("a run begins");
+    runtime.start(Numbers(vec![(0, 0)])).expect("a run starts");
+    let mut found = Vec::new();
+    loop {
+        match runtime.run(3).expect("a run goes on") {
+            Progress::Results => found.extend(runtime.take_results().unwrap_or_default().0),
+            Progress::Yielded => {}
+            Progress::Complete => break,
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    assert_eq!(found, [(0, nested::answer(below))]);
+    assert_eq!(runtime.control().memory(), 0, "nothing is charged after the run");
+}
+
+/// Each of the scopes has any policy, and any limit on instances.
+#[test]
+fn no_policy_changes_a_result() {
+    let first = mangrove_testdata::first_seed(0);
+    for seed in first..first + mangrove_testdata::case_count(400) {
+        let outcome = std::panic::catch_unwind(|| run_with_policies(seed));
+        assert!(outcome.is_ok(), "seed {seed} fails");
+    }
+}

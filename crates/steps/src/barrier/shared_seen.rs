@@ -1,0 +1,327 @@
+//! The set of rows that a `dedup()` has let through, if several threads work on the query.
+//!
+//! The set consists of shards, each under a lock. A thread sorts the rows of a batch by shard and takes the lock of
+//! each shard once, so a row costs a few nanoseconds more than in a set of one thread. It holds one lock at a time.
+//!
+//! Vertices and edges are bits of pages: elements with adjacent ids share a page. Such a set is small, because most
+//! traversals reach many of the vertices of a label. Other values are entries of hash tables.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use mangrove_graph::{FastSet, Value, VertexId};
+use parking_lot::Mutex;
+
+use crate::barrier::seen::{ENTRY_BYTES, SeenKey, SeenRows, computed_key, held_bytes};
+use crate::limits::sizes::Sizes;
+use crate::limits::table::PartitionedTable;
+use crate::rows::{ObjectColumn, Rows};
+
+/// The shards of a set. There are more than threads, so that two of them seldom want the same one.
+const SHARDS: usize = 64;
+
+/// The elements of a page, one for each bit.
+const PAGE_ELEMENTS: u64 = u128::BITS as u64;
+
+/// The approximate bytes of a page: key and bits, control byte, load factor.
+const PAGE_BYTES: u64 = 48;
+
+/// Pages of elements, by instance and page number.
+type Pages = PartitionedTable<(u32, u64), u128>;
+
+/// A part of the set.
+#[derive(Default)]
+struct Shard {
+    vertices: Pages,
+    edges: Pages,
+    values: PartitionedTable<(u32, SeenKey)>,
+    /// The bytes that the values among them point to.
+    held: u64,
+}
+
+impl Shard {
+    fn bytes(&self) -> u64 {
+        let pages = (self.vertices.len() + self.edges.len()) as u64;
+        pages * PAGE_BYTES + self.values.len() as u64 * ENTRY_BYTES + self.held
+    }
+
+    fn insert(&mut self, tag: u32, key: SeenKey) -> bool {
+        match key {
+            SeenKey::Vertex(bits) => set_bit(&mut self.vertices, tag, bits),
+            SeenKey::Edge(bits) => set_bit(&mut self.edges, tag, bits),
+            other => self.values.insert((tag, other)),
+        }
+    }
+}
+
+/// Adds an element. Returns true if it is new.
+fn set_bit(pages: &mut Pages, tag: u32, bits: u64) -> bool {
+    let (page, _) = pages.get_or_insert_with((tag, bits / PAGE_ELEMENTS), || 0);
+    let bit = 1 << (bits % PAGE_ELEMENTS);
+    let is_new = *page & bit == 0;
+    *page |= bit;
+    is_new
+}
+
+/// Returns the shard of an element. All elements of a page are in one.
+fn shard_of_element(tag: u32, bits: u64) -> usize {
+    /// 2^64 divided by the golden ratio: the highest bits of its multiples are spread evenly.
+    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let page = (bits / PAGE_ELEMENTS) ^ (u64::from(tag) << 32);
+    (page.wrapping_mul(SPREAD) >> (u64::BITS - SHARDS.ilog2())) as usize
+}
+
+/// See the header of this file.
+pub(crate) struct SharedSeen {
+    hasher: RandomState,
+    shards: Box<[Mutex<Shard>]>,
+    /// The bytes that the query was charged for the rows that one thread had seen before.
+    moved: u64,
+}
+
+/// Memory that a thread uses again for each batch.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// The shard of each row.
+    shards: Vec<u8>,
+    /// The rows by shard, and where the rows of each shard end.
+    by_shard: Vec<u32>,
+    ends: Vec<u32>,
+    /// For each row, true if it is the first of its kind.
+    is_new: Vec<bool>,
+}
+
+impl Scratch {
+    fn begin(&mut self, rows: usize) {
+        self.is_new.clear();
+        self.is_new.resize(rows, false);
+        self.shards.clear();
+    }
+}
+
+impl SharedSeen {
+    /// A set that contains what one thread has seen. The query stays charged for it as before.
+    pub fn new(seen: SeenRows) -> Self {
+        let set = SharedSeen {
+            hasher: RandomState::default(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            moved: seen.bytes(),
+        };
+        seen.for_each(|tag, key| {
+            set.shards[set.shard_of(tag, &key)].lock().insert(tag, key);
+        });
+        // Only what comes later is charged anew.
+        let moved = set.shard_bytes();
+        SharedSeen { moved: set.moved.wrapping_sub(moved), ..set }
+    }
+
+    /// A set of vertices that one thread has seen. The query is charged this much for each.
+    pub fn of_vertices(vertices: FastSet<(u32, VertexId)>, bytes: u64) -> Self {
+        let charged = vertices.len() as u64 * bytes;
+        let set = SharedSeen { moved: charged, ..SharedSeen::new(SeenRows::default()) };
+        for (tag, id) in vertices {
+            set.shards[shard_of_element(tag, id.to_bits())].lock().insert(tag, SeenKey::Vertex(id.to_bits()));
+        }
+        let moved = set.shard_bytes();
+        SharedSeen { moved: charged.wrapping_sub(moved), ..set }
+    }
+
+    fn shard_bytes(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().bytes()).sum()
+    }
+
+    fn shard_of(&self, tag: u32, key: &SeenKey) -> usize {
+        match key {
+            SeenKey::Vertex(bits) | SeenKey::Edge(bits) => shard_of_element(tag, *bits),
+            other => self.hasher.hash_one(other) as usize % SHARDS,
+        }
+    }
+
+    /// Returns the rows that are the first of their kind, and the bytes that remembering them adds.
+    pub fn admit(&self, batch: Rows, computed: usize, scratch: &mut Scratch) -> (Rows, u64) {
+        scratch.begin(batch.len());
+        let added = match &batch.objects {
+            ObjectColumn::Vertices(ids) if computed == 0 => {
+                let bits = |row: usize| (batch.tag(row), ids[row].to_bits());
+                self.admit_elements(batch.len(), bits, |shard| &mut shard.vertices, scratch)
+            }
+            ObjectColumn::Edges(ids) if computed == 0 => {
+                let bits = |row: usize| (batch.tag(row), ids[row].to_bits());
+                self.admit_elements(batch.len(), bits, |shard| &mut shard.edges, scratch)
+            }
+            _ => self.admit_any(&batch, computed, scratch),
+        };
+        let mut first = batch.filter(|_, row| scratch.is_new[row]);
+        first.bulk = None;
+        (first, added)
+    }
+
+    /// Returns the rows that are at a vertex for the first time, and those that are at no vertex; and the bytes that
+    /// remembering them adds.
+    pub fn admit_vertices(&self, rows: &Rows, scratch: &mut Scratch) -> (Vec<u32>, u64) {
+        let vertex = |row: usize| match &rows.objects {
+            ObjectColumn::Vertices(ids) => Some(ids[row]),
+            ObjectColumn::Edges(_) => None,
+            ObjectColumn::Values(values) => match &values[row] {
+                Value::Vertex(id) => Some(*id),
+                _ => None,
+            },
+        };
+        let shard = |row| vertex(row).map_or(0, |id| shard_of_element(rows.tag(row), id.to_bits()) as u8);
+        scratch.begin(rows.len());
+        scratch.shards.extend((0..rows.len()).map(shard));
+        let added = self.each_shard(scratch, |shard, row| {
+            vertex(row).is_none_or(|id| set_bit(&mut shard.vertices, rows.tag(row), id.to_bits()))
+        });
+        let new = (0..rows.len()).filter(|row| scratch.is_new[*row]).map(|row| row as u32).collect();
+        (new, added)
+    }
+
+    /// Adds the elements of rows, given by instance and bits.
+    fn admit_elements(
+        &self,
+        count: usize,
+        element: impl Fn(usize) -> (u32, u64),
+        pages: impl Fn(&mut Shard) -> &mut Pages,
+        scratch: &mut Scratch,
+    ) -> u64 {
+        scratch.shards.extend((0..count).map(|row| {
+            let (tag, bits) = element(row);
+            shard_of_element(tag, bits) as u8
+        }));
+        self.each_shard(scratch, |shard, row| {
+            let (tag, bits) = element(row);
+            set_bit(pages(shard), tag, bits)
+        })
+    }
+
+    fn admit_any(&self, batch: &Rows, computed: usize, scratch: &mut Scratch) -> u64 {
+        let mut sizes = Sizes::default();
+        // Measured before the set becomes one more holder. A row without a key is dropped.
+        let mut keys: Vec<(u64, Option<SeenKey>)> = Vec::with_capacity(batch.len());
+        for row in 0..batch.len() {
+            let held = held_bytes(batch, row, computed, &mut sizes) as u64;
+            let key =
+                if computed > 0 { computed_key(batch, row, computed) } else { Some(SeenKey::of(batch.object(row))) };
+            scratch.shards.push(key.as_ref().map_or(0, |key| self.shard_of(batch.tag(row), key)) as u8);
+            keys.push((held, key));
+        }
+        self.each_shard(scratch, |shard, row| {
+            let (held, key) = &mut keys[row];
+            let is_new = key.take().is_some_and(|key| shard.insert(batch.tag(row), key));
+            shard.held += if is_new { *held } else { 0 };
+            is_new
+        })
+    }
+
+    /// Calls `insert` for each row under the lock of its shard, and notes which rows are new. Returns the bytes added.
+    fn each_shard(&self, scratch: &mut Scratch, mut insert: impl FnMut(&mut Shard, usize) -> bool) -> u64 {
+        let Scratch { shards, by_shard, ends, is_new } = scratch;
+        // A counting sort: `ends` first holds where the rows of each shard begin.
+        ends.clear();
+        ends.resize(SHARDS, 0);
+        shards.iter().for_each(|shard| ends[usize::from(*shard)] += 1);
+        let mut begin = 0;
+        for end in ends.iter_mut() {
+            begin += std::mem::replace(end, begin);
+        }
+        by_shard.clear();
+        by_shard.resize(shards.len(), 0);
+        for (row, shard) in (0..).zip(&*shards) {
+            let at = &mut ends[usize::from(*shard)];
+            by_shard[*at as usize] = row;
+            *at += 1;
+        }
+        let (mut added, mut begin) = (0, 0);
+        for (shard, end) in self.shards.iter().zip(&*ends) {
+            let rows = &by_shard[begin..*end as usize];
+            begin = *end as usize;
+            if rows.is_empty() {
+                continue;
+            }
+            let mut shard = shard.lock();
+            let before = shard.bytes();
+            for row in rows {
+                is_new[*row as usize] = insert(&mut shard, *row as usize);
+            }
+            added += shard.bytes() - before;
+        }
+        added
+    }
+
+    /// Returns the bytes that the query is charged for the set.
+    pub fn bytes(&self) -> u64 {
+        self.moved.wrapping_add(self.shard_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use mangrove_graph::TabletId;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn vertices(slots: impl Iterator<Item = u64>) -> Rows {
+        Rows::of(ObjectColumn::Vertices(slots.map(|slot| VertexId::new(TabletId(0), slot)).collect()))
+    }
+
+    fn numbers(numbers: &[i64]) -> Rows {
+        Rows::of(ObjectColumn::Values(numbers.iter().map(|number| Value::I64(*number)).collect()))
+    }
+
+    proptest! {
+        /// The shared set lets the same rows through as the set of one thread, also after a part came before it was
+        /// shared, and its bytes are what was charged.
+        #[test]
+        fn a_shared_set_is_a_set(
+            batches in prop::collection::vec((any::<bool>(), prop::collection::vec(0..2_000_u64, 0..100)), 0..20),
+            alone in 0..20_usize,
+        ) {
+            let rows = |(are_vertices, objects): &(bool, Vec<u64>)| match are_vertices {
+                true => vertices(objects.iter().copied()),
+                false => numbers(&objects.iter().map(|object| *object as i64).collect::<Vec<_>>()),
+            };
+            let (mut expected, mut first) = (SeenRows::default(), SeenRows::default());
+            let mut charged = 0;
+            let alone = alone.min(batches.len());
+            for batch in &batches[..alone] {
+                expected.admit(rows(batch), 0);
+                charged += first.admit(rows(batch), 0).1;
+            }
+            let (shared, mut scratch) = (SharedSeen::new(first), Scratch::default());
+            for batch in &batches[alone..] {
+                let (found, bytes) = shared.admit(rows(batch), 0, &mut scratch);
+                charged += bytes;
+                prop_assert_eq!(found.objects.into_values(), expected.admit(rows(batch), 0).0.objects.into_values());
+            }
+            prop_assert_eq!(shared.bytes(), charged);
+        }
+    }
+
+    #[test]
+    fn one_of_several_threads_lets_a_row_through() {
+        let shared = SharedSeen::new(SeenRows::default());
+        let (found, charged) = (AtomicU64::new(0), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (shared, found, charged) = (&shared, &found, &charged);
+                scope.spawn(move || {
+                    let mut scratch = Scratch::default();
+                    for batch in 0..200_u64 {
+                        // Each thread comes to the same vertices in another order.
+                        let from = (batch * (2 * thread + 1)) % 200 * 100;
+                        let (rows, bytes) = shared.admit(vertices(from..from + 100), 0, &mut scratch);
+                        found.fetch_add(rows.len() as u64, Ordering::Relaxed);
+                        charged.fetch_add(bytes, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        let distinct = 200 * 100;
+        assert_eq!(found.into_inner(), distinct, "each vertex once");
+        assert_eq!(shared.bytes(), charged.into_inner());
+    }
+}
