@@ -18,9 +18,9 @@ use crate::late_reads::{Habits, Item, LateReader, items};
 
 /// Another view, whose reads are late.
 ///
-/// A read that was not asked for is answered all the same, as it would be after a blocking read, and is counted. In a
-/// strict view it is a bug of the engine and fails with one. The catalog, statistics and the cutting of scans are always
-/// at hand.
+/// If an operator reads what it did not ask for, the view answers, as after a blocking read, and counts the read. A
+/// strict view fails instead: such a read is a bug of the engine. The catalog, statistics and the cutting of scans are
+/// always at hand.
 pub struct LateView {
     whole: Arc<dyn GraphView>,
     reader: LateReader,

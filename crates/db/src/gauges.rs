@@ -78,14 +78,6 @@ impl QueryGauges {
 /// A count that goes down when this is dropped.
 pub(crate) struct Counted<'a>(&'a AtomicU32);
 
-impl<'a> Counted<'a> {
-    /// A thread works on the query.
-    pub fn thread(gauges: &'a QueryGauges) -> Self {
-        gauges.threads.fetch_add(1, Ordering::Relaxed);
-        Counted(&gauges.threads)
-    }
-}
-
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
@@ -120,7 +112,8 @@ impl TaskGauges {
 
     /// Counts the thread of a turn, until the result is dropped.
     pub fn turn(&self) -> Counted<'_> {
-        Counted::thread(&self.gauges)
+        self.gauges.threads.fetch_add(1, Ordering::Relaxed);
+        Counted(&self.gauges.threads)
     }
 }
 

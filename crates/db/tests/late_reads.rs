@@ -170,7 +170,7 @@ fn the_order_that_is_promised_is_kept() {
     }
 }
 
-/// What is not asked for is read all the same, and blocks.
+/// The view also answers reads that no operator asked for. The thread of the query waits for them.
 #[test]
 fn other_reads_block() {
     let database = ring(40);

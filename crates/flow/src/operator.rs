@@ -85,8 +85,8 @@ pub trait Operator<B: Batch>: Send {
     fn receive(&mut self, port: u8, group: GroupId, batch: B, out: &mut Output<'_, B>) -> Result<()>;
 
     /// A helper calls this before it sends a batch home to this operator. Returns a batch that is shorter if possible.
-    /// From it, the operator at home must come to the same result. For example, rows with equal objects may become one
-    /// row with their number. The helper's replica has no state: it uses its structure, the context and the batch alone.
+    /// The operator at home must make the same result of either batch. For example, rows with equal objects may become
+    /// one row with their number. The helper's replica has no state: it uses its structure, the context and the batch alone.
     /// This default returns the batch as it is.
     fn combine(&mut self, port: u8, batch: B, context: &B::Context, control: &Arc<QueryControl>) -> Result<B> {
         let _ = (port, context, control);

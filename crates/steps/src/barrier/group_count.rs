@@ -105,10 +105,7 @@ impl Operator<Rows> for GroupCount {
         context: &'a ExecutionContext,
         _: &Arc<QueryControl>,
     ) -> Result<Need<'a>> {
-        Ok(match batch.computed.is_empty() {
-            true => KeyReader::needs(&self.readers, &batch.objects, context),
-            false => Need::Nothing,
-        })
+        Ok(KeyReader::needs(&self.readers, batch, context))
     }
 
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {

@@ -14,7 +14,7 @@ use mangrove_plan::logical::Name;
 use crate::computed::lookup::{compute_key, put_only};
 use crate::context::execution::ExecutionContext;
 use crate::limits::table::PartitionedTable;
-use crate::rows::{ComputedColumn, ObjectColumn, needs};
+use crate::rows::{ComputedColumn, ObjectColumn, Rows, needs};
 
 /// The source of an operator's `by()` values.
 #[derive(Clone, Debug, Default)]
@@ -57,10 +57,13 @@ impl KeyReader {
         KeyReader { key, numbers: Numbers::default(), holds_numbers: true }
     }
 
-    /// Returns what these readers read of the objects.
-    pub fn needs<'a>(readers: &[KeyReader], objects: &'a ObjectColumn, context: &ExecutionContext) -> Need<'a> {
+    /// Returns what these readers read of a batch: nothing if its keys are computed already.
+    pub fn needs<'a>(readers: &[KeyReader], rows: &'a Rows, context: &ExecutionContext) -> Need<'a> {
+        if !rows.computed.is_empty() {
+            return Need::Nothing;
+        }
         let keys = readers.iter().filter_map(|reader| context.view.key_of(&reader.key)).collect();
-        needs::values(objects, 0, Some(keys))
+        needs::values(&rows.objects, 0, Some(keys))
     }
 
     /// Ends a run.

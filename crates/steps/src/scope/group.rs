@@ -284,10 +284,7 @@ impl Operator<Rows> for GroupScope {
         context: &'a ExecutionContext,
         _: &Arc<QueryControl>,
     ) -> Result<Need<'a>> {
-        Ok(match port == 0 && batch.computed.is_empty() {
-            true => KeyReader::needs(&self.readers, &batch.objects, context),
-            false => Need::Nothing,
-        })
+        Ok(if port == 0 { KeyReader::needs(&self.readers, batch, context) } else { Need::Nothing })
     }
 
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
