@@ -184,7 +184,9 @@ impl Transaction {
         let mut run = || {
             let execution = self.execution(prepared, parameters, options, false)?;
             let mut execution = execution.keeping_results(keeps_results);
-            match execution.run_inline(options.inline_messages, options.materialize, accept) {
+            let moves_at_once = execution.begins_on_executor(|| self.database.executors())?;
+            let messages = if moves_at_once { 0 } else { options.inline_messages };
+            match execution.run_inline(messages, options.materialize, accept) {
                 Ok(true) => Ok(()),
                 Ok(false) => {
                     let (executors, budget) = (self.database.executors()?, self.database.memory_budget());

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mangrove_flow::schedule::{Executors, TURN_NANOS};
 use mangrove_flow::{Leftovers, NodeRuntime, Progress, QueryControl, Wake};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_steps::{ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
+use super::caller_time::{CallerTime, FIRST_MESSAGES, MESSAGES_PER_READING};
 use super::helpers::{Helping, OPEN_AFTER_MESSAGES, OPEN_AFTER_NANOS};
 use super::instance::{PlanInstance, PlannedQuery};
 use super::settings::RunSettings;
@@ -186,28 +188,54 @@ impl Execution {
         self.instance.as_ref().map_or(0, |instance| instance.runtime.messages())
     }
 
-    /// Runs for about `messages` messages on this thread, and hands results to `accept`. Returns true when the query is
-    /// over.
+    /// Runs for about `messages` messages on this thread, but for no longer than a caller's thread should (DB-8). Hands
+    /// results to `accept`. Returns true when the query is over.
     pub fn run_inline(
         &mut self,
         messages: usize,
         materialize: Materialize,
         accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
     ) -> Result<bool> {
-        let until = self.messages() + messages as u64;
+        let begin = self.messages();
+        let (first, until) = (begin + FIRST_MESSAGES, begin + messages as u64);
+        let mut time = CallerTime::default();
         loop {
             let so_far = self.messages();
-            if so_far >= until {
+            if so_far >= until || so_far >= first && time.is_over(self.now_nanos()) {
+                self.planned.last_runs.add_heavy();
                 return Ok(false);
             }
-            match self.turn((until - so_far) as usize, materialize)? {
-                TurnOutcome::Results(batch) => accept(batch)?,
+            let look_at = if so_far < first { first } else { so_far + MESSAGES_PER_READING };
+            match self.turn((look_at.min(until) - so_far) as usize, materialize)? {
+                TurnOutcome::Results(batch) => {
+                    time.stop(|| self.now_nanos());
+                    accept(batch)?;
+                }
                 TurnOutcome::Yielded => {}
                 // An executor waits better.
                 TurnOutcome::Waiting => return Ok(false),
-                TurnOutcome::Complete => return Ok(true),
+                TurnOutcome::Complete => {
+                    self.planned.last_runs.add_light();
+                    return Ok(true);
+                }
             }
         }
+    }
+
+    /// Returns true if the query should begin on an executor: it is expected to be heavy, and no executor is idle.
+    pub fn begins_on_executor(&self, executors: impl FnOnce() -> Result<Arc<Executors>>) -> Result<bool> {
+        Ok(self.planned.last_runs.were_heavy() && executors()?.idle() == 0)
+    }
+
+    /// The query has ended on an executor, after so much CPU time in turns before its last one.
+    pub fn ended_after(&self, nanos: u64) {
+        if nanos < TURN_NANOS {
+            self.planned.last_runs.add_light();
+        }
+    }
+
+    fn now_nanos(&self) -> u64 {
+        self.instance.as_ref().map_or(0, |instance| instance.runtime.control().clock().now_nanos())
     }
 
     /// The measurements of the operators, as a table.

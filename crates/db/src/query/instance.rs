@@ -20,6 +20,7 @@ use mangrove_steps::{ExecutionContext, Rows, SideEffects, build};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
+use super::caller_time::LastRuns;
 use super::settings::{RunSettings, bind_parameters};
 
 /// The maximum number of idle instances of a plan. More can run at a time; an instance that returns to a full list is
@@ -41,6 +42,8 @@ pub(crate) struct PlannedQuery {
     database: Weak<()>,
     indexes: Vec<IndexInfo>,
     pub plan: PhysicalPlan,
+    /// Whether the last runs were heavy.
+    pub last_runs: LastRuns,
     requirements: Arc<Requirements>,
     // Boxed, because instances are large and are moved.
     #[expect(clippy::vec_box, reason = "instances are moved, and large")]
@@ -50,7 +53,14 @@ pub(crate) struct PlannedQuery {
 impl PlannedQuery {
     pub fn new(database: &DatabaseIdentity, indexes: Vec<IndexInfo>, plan: PhysicalPlan) -> Self {
         let requirements = Arc::new(plan.requirements.clone());
-        PlannedQuery { database: Arc::downgrade(&database.0), indexes, plan, requirements, idle: Mutex::default() }
+        PlannedQuery {
+            database: Arc::downgrade(&database.0),
+            indexes,
+            plan,
+            last_runs: LastRuns::default(),
+            requirements,
+            idle: Mutex::default(),
+        }
     }
 
     /// Returns true if the plan was made for this database with these indexes.

@@ -158,7 +158,10 @@ impl Task for QueryTask {
         let mut slot = self.query.execution.lock();
         let Some(execution) = slot.as_mut() else { return TaskStatus::Done };
         let result = match self.query.turn(execution, quota, &self.waker) {
-            Ok(TaskStatus::Done) => Ok(()),
+            Ok(TaskStatus::Done) => {
+                execution.ended_after(self.waker.cpu_nanos());
+                Ok(())
+            }
             Ok(status) => return status,
             Err(error) => Err(error),
         };

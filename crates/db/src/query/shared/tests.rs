@@ -138,6 +138,33 @@ fn queries_that_end_while_they_run_leave_nothing() {
     assert_eq!(Arc::strong_count(&executors), 2, "no task is left");
 }
 
+/// A plan whose runs were heavy begins on an executor while all are busy; after a light run, it begins on the thread of
+/// its caller.
+#[test]
+fn a_plan_begins_where_its_last_runs_ended() {
+    let database = one_executor();
+    let prepared = database.prepare("g.inject(x).repeat(math('_ - 1')).until(is(lt(0)))").unwrap();
+    let run = |x: i64, millis: u64| {
+        let limits = QueryLimits { time_nanos: Some(millis * 1_000_000), ..QueryLimits::default() };
+        let options = QueryOptions { limits, ..QueryOptions::default() };
+        let mut parameters = Parameters::new();
+        parameters.insert("x".into(), x.into());
+        database.run_shared(&prepared, &parameters, &options, &mut |_| Ok(())).map_err(|error| error.kind())
+    };
+    let busy = keep_busy(&database);
+    assert_eq!(run(1, 60_000), Ok(()), "a light query needs no executor");
+    drop(busy);
+    for _ in 0..4 {
+        assert_eq!(run(i64::MAX, 20), Err(ErrorKind::Timeout));
+    }
+    let busy = keep_busy(&database);
+    assert_eq!(run(1, 20), Err(ErrorKind::Timeout), "it waits for the executor");
+    drop(busy);
+    assert_eq!(run(1, 60_000), Ok(()));
+    let _busy = keep_busy(&database);
+    assert_eq!(run(1, 60_000), Ok(()), "a light query needs no executor");
+}
+
 #[test]
 fn databases_share_the_executors_of_the_process() {
     let [one, two] = [Database::in_memory(), Database::in_memory()];
