@@ -26,7 +26,7 @@ use std::ops::Range;
 use mangrove_graph::FastMap;
 
 use crate::group::{GroupId, NodeId, OuterTags, TagSet};
-use crate::heavy::{HeavyInstance, MostSteps};
+use crate::heavy::{HeavyInstance, LongSteps};
 use crate::mutation::{self, Mutation};
 use crate::topology::OpId;
 
@@ -63,8 +63,8 @@ struct OpenGroup {
     outer: OuterTags,
     /// Its index among the groups nested in its parent.
     place: usize,
-    /// The instance that works most.
-    most: MostSteps,
+    /// The steps that find its heavy instances.
+    long_steps: LongSteps,
 }
 
 impl OpenGroup {
@@ -132,7 +132,7 @@ impl Groups {
         let siblings = self.nested.entry(parent).or_default();
         let place = siblings.len();
         siblings.push(id);
-        self.open.insert(id, OpenGroup { parent, scope, outer, place, most: MostSteps::default() });
+        self.open.insert(id, OpenGroup { parent, scope, outer, place, long_steps: LongSteps::default() });
         self.inherit(id, 0);
         id
     }
@@ -321,15 +321,14 @@ impl Groups {
         self.open.get(&group).map(|open| HeavyInstance { group, tag, scope: open.scope })
     }
 
-    /// Counts a step for an instance, and for those that it is nested in. Returns the outermost of them that is heavy
-    /// now; it then counts from the beginning.
-    pub fn count_step(&mut self, group: GroupId, tag: u32) -> Option<HeavyInstance> {
-        let mut heavy = None;
+    /// Counts a step that worked for one instance only, and for those that it is nested in. Returns those of them that
+    /// are heavy now, an instance before those that it is nested in.
+    pub fn count_step(&mut self, group: GroupId, tag: u32) -> Vec<HeavyInstance> {
+        let mut heavy = Vec::new();
         let mut at = (group, tag);
         while let Some(open) = self.open.get_mut(&at.0) {
-            open.most.count(at.1);
-            if let Some(tag) = open.most.heavy() {
-                heavy = Some(HeavyInstance { group: at.0, tag, scope: open.scope });
+            if open.long_steps.count(at.1) {
+                heavy.push(HeavyInstance { group: at.0, tag: at.1, scope: open.scope });
             }
             let outer = match &open.outer {
                 OuterTags::One(outer) => *outer,
@@ -343,10 +342,14 @@ impl Groups {
             }
             at = (open.parent, outer);
         }
-        if let Some(open) = heavy.and_then(|heavy| self.open.get_mut(&heavy.group)) {
-            open.most = MostSteps::default();
-        }
         heavy
+    }
+
+    /// A heavy instance is told to begin again.
+    pub fn found_heavy(&mut self, heavy: HeavyInstance) {
+        if let Some(open) = self.open.get_mut(&heavy.group) {
+            open.long_steps.found();
+        }
     }
 
     /// Returns true if the current call of an operator has canceled something.
@@ -504,17 +507,18 @@ mod tests {
     }
 
     #[test]
-    fn the_outermost_heavy_instance_is_found_first() {
+    fn a_step_counts_for_all_instances_around() {
         let mut groups = Groups::new(0);
         let outer = groups.open(GroupId::ROOT, 1, OuterTags::One(0));
         let inner = groups.open(outer, 3, OuterTags::Each(vec![4, 5, OuterTags::SEVERAL]));
-        let steps: Vec<Option<HeavyInstance>> = (0..17).map(|_| groups.count_step(inner, 1)).collect();
-        assert_eq!(steps[..15], [None; 15]);
-        assert_eq!(steps[15], Some(HeavyInstance { group: outer, tag: 5, scope: 1 }));
-        assert_eq!(steps[16], Some(HeavyInstance { group: inner, tag: 1, scope: 3 }));
+        let [inner_1, inner_2] = [1, 2].map(|tag| HeavyInstance { group: inner, tag, scope: 3 });
+        let outer_5 = HeavyInstance { group: outer, tag: 5, scope: 1 };
+        assert_eq!(groups.count_step(inner, 1), [inner_1, outer_5]);
+        groups.found_heavy(outer_5);
+        groups.found_heavy(inner_1);
         // Nothing outside is heavy for an instance that works for several.
-        let all: Vec<HeavyInstance> = (0..40).filter_map(|_| groups.count_step(inner, 2)).collect();
-        assert!(!all.is_empty() && all.iter().all(|heavy| heavy.group == inner), "{all:?}");
+        let steps: Vec<_> = (0..4).map(|_| groups.count_step(inner, 2)).collect();
+        assert_eq!(steps, [vec![], vec![], vec![], vec![inner_2]]);
     }
 
     /// Closing a group moves another one to its place among the groups of their parent.

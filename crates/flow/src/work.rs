@@ -236,8 +236,7 @@ impl<B: Batch> Work<B> {
     ) -> Result<()> {
         let id = place.operator;
         if message.is_data() {
-            let all_apart = self.router.topology.sets_all_apart();
-            let apart = if all_apart { unfinished_row(&message) } else { None };
+            let before = unfinished_row(&message);
             let taken = self.take_batch::<LATE>(id, &mut message, control)?;
             if LATE {
                 // FLOW-31: a hold serves one step.
@@ -245,16 +244,18 @@ impl<B: Batch> Work<B> {
             }
             match taken {
                 Taken::Done => {
-                    if let Some(heavy) = apart.and_then(|(group, tag)| self.router.groups.as_heavy(group, tag)) {
+                    if self.router.topology.sets_all_apart()
+                        && let Some(heavy) = before.and_then(|(group, tag)| self.router.groups.as_heavy(group, tag))
+                    {
                         // The message is worked off, so none steps aside.
                         self.begin_again(heavy, control)?;
                     }
                     message.cursor = Cursor::default();
                 }
                 Taken::More => {
-                    let heavy = self.heavy_instance(&message);
+                    let heavy = self.heavy_instances(before, &message);
                     self.router.put_back(place.lane, message, control)?;
-                    return heavy.map_or(Ok(()), |heavy| self.set_apart(heavy, place, control));
+                    return self.set_apart(heavy, place, control);
                 }
                 Taken::Waits(wait) => return self.wait(message, wait, control),
             }
@@ -289,22 +290,33 @@ impl<B: Batch> Work<B> {
         Ok(())
     }
 
-    /// Returns a heavy instance that a step has not finished a message of, or one around it.
-    fn heavy_instance(&mut self, message: &Message<B>) -> Option<HeavyInstance> {
-        let (group, tag) = unfinished_row(message)?;
+    /// Returns a heavy instance that a step has not finished a message of, and the heavy ones that it is nested in.
+    /// `before` is the instance that the step began with.
+    fn heavy_instances(&mut self, before: Option<(GroupId, u32)>, message: &Message<B>) -> Vec<HeavyInstance> {
+        let after = unfinished_row(message);
         if self.router.topology.sets_all_apart() {
-            return self.router.groups.as_heavy(group, tag);
+            let heavy = after.and_then(|(group, tag)| self.router.groups.as_heavy(group, tag));
+            return heavy.into_iter().collect();
         }
-        self.router.groups.count_step(group, tag)
+        match after {
+            // The rows of an instance are neighbors in a message, so the step has worked for this one only.
+            Some((group, tag)) if before == after => self.router.groups.count_step(group, tag),
+            _ => Vec::new(),
+        }
     }
 
-    /// Sets a heavy instance apart from the others of its group, if its scope allows that (FLOW-44). `place` is that of
-    /// its message.
-    fn set_apart(&mut self, heavy: HeavyInstance, place: Place, control: &Arc<QueryControl>) -> Result<()> {
-        match self.begin_again(heavy, control)? {
-            Apart::HasResults => self.router.step_aside(place, control),
-            Apart::BeginsAgain | Apart::Stays => Ok(()),
+    /// Sets the outermost of the heavy instances apart from the others of its group whose scope allows that (FLOW-44).
+    /// `place` is that of its message.
+    fn set_apart(&mut self, heavy: Vec<HeavyInstance>, place: Place, control: &Arc<QueryControl>) -> Result<()> {
+        for heavy in heavy.into_iter().rev() {
+            self.router.groups.found_heavy(heavy);
+            match self.begin_again(heavy, control)? {
+                Apart::BeginsAgain => return Ok(()),
+                Apart::HasResults => return self.router.step_aside(place, control),
+                Apart::Stays => {}
+            }
         }
+        Ok(())
     }
 
     /// Lets a heavy instance begin again in a group of its own, if its scope allows that.
