@@ -5,9 +5,9 @@
 use mangrove_gremlin::Comparison;
 
 use crate::logical::{ChooseOn, Emit, FilterKind, Reduction, Step, StepNode, Test, Traversal, Until};
-use crate::physical::PathRequirement;
+use crate::rules::Facts;
 
-pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
     let mut changed = false;
     for node in &mut traversal.steps {
         for asked in only_asked_whether(&mut node.step) {

@@ -2,9 +2,9 @@
 //! elements instead of a scan. Adjacent `has()` steps become one.
 
 use crate::logical::{Step, StepNode, Traversal};
-use crate::physical::PathRequirement;
+use crate::rules::Facts;
 
-pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
     let before = traversal.steps.len();
     traversal.steps.dedup_by(fold);
     traversal.steps.len() < before

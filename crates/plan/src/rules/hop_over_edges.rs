@@ -5,9 +5,10 @@ use mangrove_graph::Direction;
 
 use crate::logical::{EdgeEnd, Step, StepNode, Traversal};
 use crate::physical::PathRequirement;
+use crate::rules::Facts;
 
-pub(super) fn apply(traversal: &mut Traversal, path: &PathRequirement) -> bool {
-    if *path == PathRequirement::Full {
+pub(super) fn apply(traversal: &mut Traversal, facts: &Facts) -> bool {
+    if facts.path == PathRequirement::Full {
         return false;
     }
     let before = traversal.steps.len();

@@ -3,9 +3,9 @@
 //! `not(has("k"))` becomes `hasNot("k")`.
 
 use crate::logical::{Condition, FilterKind, Step, StepNode, Traversal};
-use crate::physical::PathRequirement;
+use crate::rules::Facts;
 
-pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
     if !traversal.steps.iter().any(|node| matches!(node.step, Step::FilterTraversal(..))) {
         return false;
     }

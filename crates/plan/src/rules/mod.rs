@@ -9,27 +9,40 @@ mod fold_conditions;
 mod hop_over_edges;
 mod inline_filters;
 mod nested;
+mod unroll_cut_loops;
 mod walk_to_tests;
 
 use crate::logical::{Configuration, Traversal};
 use crate::physical::PathRequirement;
+
+/// The facts about a whole traversal that rules may ask for.
+pub struct Facts {
+    /// The parts of paths that results show.
+    path: PathRequirement,
+    /// True if it can be observed in which order rows are worked on, or that equal rows become one: the traversal
+    /// writes, fills side effects, has sacks or bulks of its own, or asks for a policy.
+    work_shows: bool,
+}
 
 /// A rule, with its name for `explain()`.
 pub struct Rule {
     /// The name.
     pub name: &'static str,
     /// Rewrites one chain. Returns true if it has changed something. [`rewrite`] visits the nested chains.
-    pub apply: fn(&mut Traversal, &PathRequirement) -> bool,
+    pub apply: fn(&mut Traversal, &Facts) -> bool,
+    /// False if it rewrites the outermost chain only.
+    pub everywhere: bool,
 }
 
 /// All rules, in order.
 pub const RULES: &[Rule] = &[
-    Rule { name: "simplify tests of existence", apply: count_to_existence::apply },
-    Rule { name: "drop what is only counted", apply: drop_uncounted_select::apply },
-    Rule { name: "inline filters", apply: inline_filters::apply },
-    Rule { name: "hop over edges", apply: hop_over_edges::apply },
-    Rule { name: "walk to tests", apply: walk_to_tests::apply },
-    Rule { name: "fold conditions into the source", apply: fold_conditions::apply },
+    Rule { name: "simplify tests of existence", apply: count_to_existence::apply, everywhere: true },
+    Rule { name: "drop what is only counted", apply: drop_uncounted_select::apply, everywhere: true },
+    Rule { name: "inline filters", apply: inline_filters::apply, everywhere: true },
+    Rule { name: "hop over edges", apply: hop_over_edges::apply, everywhere: true },
+    Rule { name: "walk to tests", apply: walk_to_tests::apply, everywhere: true },
+    Rule { name: "unroll loops before a limit", apply: unroll_cut_loops::apply, everywhere: false },
+    Rule { name: "fold conditions into the source", apply: fold_conditions::apply, everywhere: true },
 ];
 
 /// Applies all rules to a traversal and to the traversals nested in it. Returns the names of those that have changed
@@ -37,5 +50,9 @@ pub const RULES: &[Rule] = &[
 pub fn rewrite(traversal: &mut Traversal, configuration: &Configuration) -> Vec<&'static str> {
     // otherV() reads the path, but does not show it: a rule may replace it and the step before it by one hop.
     let path = crate::requirements::path_shown(traversal, configuration);
-    RULES.iter().filter(|rule| nested::apply_everywhere(traversal, rule, &path)).map(|rule| rule.name).collect()
+    let Configuration { policy, sack, one_bulk, .. } = configuration;
+    let is_configured = !policy.is_default() || sack.is_some() || *one_bulk;
+    let work_shows = is_configured || traversal.is_mutating() || traversal.uses_side_effects();
+    let facts = Facts { path, work_shows };
+    RULES.iter().filter(|rule| nested::apply_everywhere(traversal, rule, &facts)).map(|rule| rule.name).collect()
 }

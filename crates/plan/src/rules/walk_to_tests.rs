@@ -8,17 +8,17 @@
 //! or would become too many steps.
 
 use crate::logical::{Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
-use crate::physical::PathRequirement;
 use crate::purity::{is_plain_chain, is_repeatable};
+use crate::rules::Facts;
 use crate::rules::count_to_existence::only_asked_whether;
 
 /// The most iterations that are written out.
-const ITERATIONS_MAX: i64 = 8;
+pub(super) const ITERATIONS_MAX: i64 = 8;
 
 /// The most steps that a loop may become, with those of nested traversals.
 const STEPS_MAX: usize = 64;
 
-pub(super) fn apply(traversal: &mut Traversal, _path: &PathRequirement) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
     let mut changed = false;
     for node in &mut traversal.steps {
         for asked in only_asked_whether(&mut node.step) {
@@ -66,7 +66,7 @@ fn unroll(asked: &mut Traversal) -> bool {
 }
 
 /// The number of iterations, if it is known: `repeat(b).times(0)` has one, `times(0).repeat(b)` none.
-fn iterations(repeat: &Repeat) -> Option<i64> {
+pub(super) fn iterations(repeat: &Repeat) -> Option<i64> {
     let Some(Until::Times(times)) = &repeat.until else { return None };
     let times = times.literal_integer()?;
     match (times < 1, repeat.until_first) {
@@ -94,7 +94,7 @@ fn emitted(repeat: &Repeat, following: &[StepNode]) -> Option<Option<Traversal>>
 }
 
 /// The number of steps, with those of nested traversals.
-fn steps_in(steps: &[StepNode]) -> usize {
+pub(super) fn steps_in(steps: &[StepNode]) -> usize {
     let mut count = 0;
     Traversal { steps: steps.to_vec() }.visit(&mut |_| count += 1);
     count
