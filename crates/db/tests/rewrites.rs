@@ -1,7 +1,9 @@
 //! Walks and patterns, planned with all optimizations and with none: the same answers. Small dense graphs with parallel
 //! edges and loops, in which a vertex is come to over many ways; the general test of the planner is `differential.rs`.
 
-use mangrove::{Database, Parameters, PlanOptions, Prepared, Value};
+use std::sync::Arc;
+
+use mangrove::{Database, Parameters, PlanOptions, Prepared, QueryGauges, QueryOptions, Value};
 use mangrove_gremlin::Terminal;
 use mangrove_gremlin::script::{ParseOptions, Statement, parse_one};
 
@@ -50,6 +52,15 @@ const SCRIPTS: &[&str] = &[
     "g.V().both().where(out('x').out('y').has('n', gt(4))).values('n')",
     "g.V().both().not(out('x').count().is(gt(1))).values('n')",
     "g.V().as('a').both().where(out('x').where(neq('a'))).values('n')",
+    // Limits that no answer reaches: loops are unrolled before them, and rows pass tests early.
+    "g.V().has('n', 0).repeat(both()).times(4).dedup().limit(1000).values('n')",
+    "g.V().has('n', 0).times(3).repeat(out('x')).dedup().limit(1000).values('n')",
+    "g.V().repeat(both().where(out('x').out('y'))).times(3).dedup().limit(1000).values('n')",
+    "g.V().as('a').repeat(both().has('n', gt(1))).times(2).out().dedup().limit(1000).select('a').count()",
+    "g.V().both().where(out('x').out('y').has('n', gt(4))).limit(100000).values('n')",
+    "g.V().both().both().where(out('x').out('y')).where(__.in('x').in('y')).out().limit(100000).count()",
+    "g.V().both().or(out('x').out('y'), __.in('x').in('y')).dedup().limit(1000).values('n')",
+    "g.V().both().and(out('x').out('y'), __.in('x').in('y')).limit(100000).values('n')",
 ];
 
 /// Vertices with numbers `n`, and edges `x` and `y` between them.
@@ -100,5 +111,35 @@ fn optimized_plans_answer_as_plain_ones() {
             let plain = answer(&db, script, PlanOptions::NONE);
             assert_eq!(answer(&db, script, PlanOptions::default()), plain, "seed {seed}: {script}");
         }
+    }
+}
+
+/// The messages of a run.
+fn messages(db: &Database, script: &str) -> u64 {
+    let gauges = Arc::new(QueryGauges::default());
+    let options = QueryOptions { gauges: Some(gauges.clone()), ..QueryOptions::default() };
+    let prepared = db.prepare(script).unwrap();
+    assert!(!db.run_with(&prepared, &Parameters::new(), &options).unwrap().collect().unwrap().is_empty(), "{script}");
+    gauges.read().messages
+}
+
+/// A limit ends a walk long before a loop, or a test of all rows, would end.
+#[test]
+fn a_limit_ends_walks_and_tests_soon() {
+    let db = Database::in_memory();
+    let (catalog, transaction) = (db.catalog(), db.begin().unwrap());
+    let ids: Vec<_> = (0..20_000_i64).map(Into::into).collect();
+    let vertices = transaction.insert_vertices(catalog.intern_label_text("v"), &ids).unwrap();
+    let to = |from: usize, far: usize| (vertices[from], vertices[(from + far) % vertices.len()]);
+    let edges: Vec<_> = (0..vertices.len()).flat_map(|from| [1, 70, 900, 4_321].map(|far| to(from, far))).collect();
+    transaction.insert_edges(catalog.intern_label_text("x"), &edges).unwrap();
+    transaction.commit().unwrap();
+    for (few, all) in [
+        ("g.V(0).repeat(both()).times(8).dedup().limit(1)", "g.V(0).repeat(both()).times(8).dedup()"),
+        ("g.V().where(out().out()).limit(1)", "g.V().where(out().out())"),
+    ] {
+        let (few_messages, all_messages) = (messages(&db, few), messages(&db, all));
+        println!("{few}: {few_messages} messages of {all_messages}");
+        assert!(few_messages * 2 < all_messages, "{few}: {few_messages} messages of {all_messages}");
     }
 }

@@ -201,6 +201,7 @@ pub fn describe(operator: &Op) -> String {
                 LocalKind::SideEffect(_) => "side effect".to_owned(),
             };
             let once = if local.by_object { ", equal rows once" } else { "" };
+            let early = if local.passes_early { ", each row passes at its first result" } else { "" };
             let policy = policy_text(&local.scheduling, "instances");
             let together = match local.stays_together {
                 // The line says so already.
@@ -208,7 +209,7 @@ pub fn describe(operator: &Op) -> String {
                 Some(why) => format!(", heavy instances stay with the others: {why}"),
                 None => String::new(),
             };
-            format!("scope a row: {kind}{turn}{once}{policy}{together}")
+            format!("scope a row: {kind}{turn}{once}{early}{policy}{together}")
         }
         Op::Ordered { always: true, .. } => "keep the order".to_owned(),
         Op::Ordered { .. } => "keep the order between nodes".to_owned(),

@@ -27,6 +27,7 @@ impl Lowering<'_> {
             serial: traversals.iter().any(Traversal::is_mutating),
             ordered: chain.ordered,
             by_object: false,
+            passes_early: false,
             merged: Merged::AsOne,
             scheduling: Scheduling::default(),
             stays_together: self.reason_to_stay(traversals, chain.ordered),

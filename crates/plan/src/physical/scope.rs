@@ -15,6 +15,8 @@ pub struct LocalScope {
     /// Of a filter. True: its answer depends only on the row's object and on side effects, so it is worked out once for
     /// equal rows.
     pub by_object: bool,
+    /// Of a filter. True: a row leaves at its first result, before the other rows of its message are decided.
+    pub passes_early: bool,
     /// How a row enters that stands for several traversers.
     pub merged: Merged,
     /// The order of the work inside, and the most instances at a time.

@@ -12,6 +12,7 @@ mod fuse;
 mod intersect;
 mod merge_between_hops;
 mod merge_in_loops;
+mod pass_early;
 mod search_from_here;
 mod test_for_edge;
 mod walks;
@@ -59,6 +60,7 @@ const RULES: &[Rule] = &[
     Rule { name: "intersect neighbors", scope: Scope::ReadingChain, apply: intersect::apply },
     Rule { name: "merge between hops", scope: Scope::Merging, apply: merge_between_hops::apply },
     Rule { name: "merge in loops", scope: Scope::Merging, apply: |stages, _| merge_in_loops::merge_in_loops(stages) },
+    Rule { name: "pass before a limit", scope: Scope::Merging, apply: |stages, _| pass_early::apply(stages) },
 ];
 
 /// The rules that have changed something in a plan: a bit for each, in their order.

@@ -164,6 +164,7 @@ impl Builder {
             may_begin_again: scope.stays_together.is_none(),
             remember: self.remember(stage),
             by_object: scope.by_object,
+            passes_early: scope.passes_early,
             merged: scope.merged,
         };
         self.set(next.from, BranchScope::new(shape));

@@ -15,6 +15,9 @@
 //! If the client asks for an order between instances, each row is a batch of its own, so that the runtime orders
 //! instances.
 //!
+//! If a `limit()` may end the stream, a row that passes leaves at its first result. Otherwise the rows of a message leave
+//! together.
+//!
 //! A heavy instance without a result may begin again in a group of its own (FLOW-44). Its row becomes a batch that is
 //! *apart*, and the other rows of its message leave without it.
 //!
@@ -79,6 +82,8 @@ pub(crate) struct BranchShape {
     pub remember: Remember,
     /// True if the answer for a row depends on its object and on side effects alone.
     pub by_object: bool,
+    /// Of a filter: true if a row leaves at its first result.
+    pub passes_early: bool,
     /// The way in which a row enters that stands for several traversers.
     pub merged: Merged,
 }
@@ -102,6 +107,8 @@ struct WaitingBatch {
     hit: TagSet,
     /// Rows that have become batches of their own.
     gone: TagSet,
+    /// Rows that have left at their first result.
+    passed: TagSet,
     /// Results, and the row that each came from; used only if order matters.
     kept: Rows,
     kept_of: Vec<u32>,
@@ -123,6 +130,7 @@ impl WaitingBatch {
             pipeline: 0,
             hit: TagSet::default(),
             gone: TagSet::default(),
+            passed: TagSet::default(),
             kept: Rows::of(ObjectColumn::Values(Vec::new())),
             kept_of: Vec::new(),
             asked: AskedRows::default(),
@@ -327,6 +335,13 @@ impl BranchScope {
                 origin.push(row);
             }
         }
+        if shape.passes_early {
+            origin.iter().for_each(|row| {
+                batch.passed.insert(*row);
+            });
+            let passed = batch.rows.take(&origin);
+            return out.emit(exit, group, passed);
+        }
         let BranchKind::FlatMap { inner_path, .. } = shape.kind else { return Ok(()) };
         let rows = join(&batch.rows, &results, &kept, &origin, inner_path, shape);
         if !shape.ordered {
@@ -446,8 +461,8 @@ fn join(rows: &Rows, results: &Rows, kept: &[u32], origin: &[u32], inner_path: b
 
 /// Returns the rows that leave the scope when a batch is done.
 fn leaving(batch: WaitingBatch, shape: &BranchShape, control: &QueryControl) -> Result<LeavingRows> {
-    let WaitingBatch { rows, hit, gone, mut kept, mut kept_of, .. } = batch;
-    let is_gone = |row: u32| gone.contains(row);
+    let WaitingBatch { rows, hit, gone, passed, mut kept, mut kept_of, .. } = batch;
+    let is_gone = |row: u32| gone.contains(row) || passed.contains(row);
     let rows = match shape.kind {
         BranchKind::Filter(kind) => {
             rows.filter(|_, row| !is_gone(row as u32) && hit.contains(row as u32) == (kind != FilterKind::None))
