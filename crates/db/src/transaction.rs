@@ -184,8 +184,7 @@ impl Transaction {
         let mut run = || {
             let execution = self.execution(prepared, parameters, options, false)?;
             let mut execution = execution.keeping_results(keeps_results);
-            let moves_at_once = execution.begins_on_executor(|| self.database.executors())?;
-            let messages = if moves_at_once { 0 } else { options.inline_messages };
+            let messages = if execution.begins_on_executor() { 0 } else { options.inline_messages };
             match execution.run_inline(messages, options.materialize, accept) {
                 Ok(true) => Ok(()),
                 Ok(false) => {

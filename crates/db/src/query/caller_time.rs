@@ -6,7 +6,7 @@
 //! until the last has moved.
 //!
 //! A thread reads the clock only after some messages, and a message of a heavy query may take a millisecond. So a plan
-//! whose last runs all moved begins on an executor, unless an executor is idle ([`LastRuns`]).
+//! whose last runs all moved begins on an executor ([`LastRuns`]).
 //!
 //! - **DB-8.** The callers' threads together work for about [`CALLERS_NANOS`] for each core on queries that have begun
 //!   together, however many they are. So the more threads there are, the sooner does each query move.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove_flow::schedule::{Executors, TURN_NANOS};
+use mangrove_flow::schedule::TURN_NANOS;
 use mangrove_flow::{Leftovers, NodeRuntime, Progress, QueryControl, Wake};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_steps::{ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
@@ -222,9 +222,9 @@ impl Execution {
         }
     }
 
-    /// Returns true if the query should begin on an executor: it is expected to be heavy, and no executor is idle.
-    pub fn begins_on_executor(&self, executors: impl FnOnce() -> Result<Arc<Executors>>) -> Result<bool> {
-        Ok(self.planned.last_runs.were_heavy() && executors()?.idle() == 0)
+    /// Returns true if the query should begin on an executor, because it is expected to be heavy.
+    pub fn begins_on_executor(&self) -> bool {
+        self.planned.last_runs.were_heavy()
     }
 
     /// The query has ended on an executor, after so much CPU time in turns before its last one.

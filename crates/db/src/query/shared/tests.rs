@@ -138,8 +138,7 @@ fn queries_that_end_while_they_run_leave_nothing() {
     assert_eq!(Arc::strong_count(&executors), 2, "no task is left");
 }
 
-/// A plan whose runs were heavy begins on an executor while all are busy; after a light run, it begins on the thread of
-/// its caller.
+/// A plan whose runs were heavy begins on an executor; after a light run, it begins on the thread of its caller.
 #[test]
 fn a_plan_begins_where_its_last_runs_ended() {
     let database = one_executor();
