@@ -31,7 +31,7 @@ pub use branch::{Choose, ChooseOn, ChooseOption, Emit, Repeat, Until};
 pub use condition::{Bound, Condition, FilterKind, LabelTest, Quantifier, Test};
 pub use nested::Enters;
 pub use operand::{Name, Operand};
-pub use policy::{ScopePolicy, WorkOrder, WorkOrders};
+pub use policy::{InstanceOrder, Priority, PriorityOf, ScopePolicy, WorkOrder, WorkOrders};
 pub use subset::Subset;
 pub use traits::{Effect, PathUse, SackUse, StepTraits};
 
