@@ -83,6 +83,8 @@ pub struct Configuration {
     pub timeout_millis: Option<u64>,
     /// `with("parallel", n)`: the most threads that work on the traversal at a time.
     pub workers_max: Option<usize>,
+    /// The tenant that the traversal counts for, from `with("tenant", name)`.
+    pub tenant: Option<Name>,
     /// `with("policy", …)` and `with("maxInstances", n)`: the policy of scopes whose steps have none.
     pub policy: ScopePolicy,
     /// `ReadOnlyStrategy`: steps that write are refused.
