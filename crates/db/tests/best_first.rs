@@ -29,8 +29,8 @@ fn id_of((x, y): (i64, i64)) -> i64 {
     x + WIDTH * y
 }
 
-/// A grid with a wall in the middle that leaves ways around it. Each cell has its distance to the goal, as if there was no
-/// wall.
+/// A grid with a wall in the middle that leaves ways around it. Each cell has its distance to the goal, as if there
+/// was no wall.
 fn grid() -> Database {
     let database = Database::in_memory();
     let is_wall = |(x, y): (i64, i64)| x == WIDTH / 2 && (16..=24).contains(&y);

@@ -37,8 +37,8 @@ enum Way {
     Helped(u64),
     /// As [`Way::Helped`], over a view whose reads are late: completed in any order, early, twice, or refused for a while.
     Late(u64),
-    /// With this policy for all scopes, and at most so many instances of a scope at a time; 0 for no limit. On one thread,
-    /// over nodes, with helpers, and over late reads in turn.
+    /// With this policy for all scopes, and at most so many instances of a scope at a time; 0 for no limit. On one
+    /// thread, over nodes, with helpers, and over late reads in turn.
     Policy(&'static str, i64),
     /// With helpers and over nodes in turn; every instance of a scope that may begin again does so.
     Apart(u64),

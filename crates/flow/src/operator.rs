@@ -206,8 +206,8 @@ impl<'a, B: Batch> Output<'a, B> {
         self.router.open_group(parent, self.operator, outer, None)
     }
 
-    /// As [`Output::open_group`], with the rank by which [`crate::Between::Rank`] orders the group. Either all groups of a
-    /// scope have one, or none.
+    /// As [`Output::open_group`], with the rank by which [`crate::Between::Rank`] orders the group. Either all groups of
+    /// a scope have one, or none.
     pub fn open_ranked(&mut self, parent: GroupId, outer: OuterTags, rank: B::Rank) -> GroupId {
         self.router.open_group(parent, self.operator, outer, Some(rank))
     }

@@ -41,8 +41,8 @@ pub(crate) fn table(
     text
 }
 
-/// The time that all threads spent in operators, divided by the time that has passed. What a thread waits for helpers or
-/// reads is not in it.
+/// The time that all threads spent in operators, divided by the time that has passed. The time that a thread waits for
+/// helpers or reads is not in it.
 fn cores_used(stats: &[OperatorStats], total_nanos: u64) -> f64 {
     let worked: u64 = stats.iter().map(|stats| stats.nanos).sum();
     worked as f64 / total_nanos.max(1) as f64

@@ -86,8 +86,8 @@ impl RepeatScope {
         orders.is_some_and(|orders| orders.between != InstanceOrder::Work(WorkOrder::Bfs))
     }
 
-    /// Returns the policy of the loop. If a value orders its traversers, one of them is in the body at a time, unless the
-    /// client names another limit: each chooses among all that wait.
+    /// Returns the policy of the loop. If a value orders its traversers and the client names no limit, one of them is in
+    /// the body at a time, so that the next one is chosen among all.
     pub fn policy(&self) -> ScopePolicy {
         let mut policy = self.scheduling.policy.clone();
         if policy.priority().is_some() {

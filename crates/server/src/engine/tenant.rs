@@ -1,11 +1,11 @@
 //! The tenants of a server, which share its executors by weight.
 //!
-//! Each user is a tenant, named `user/NAME`. On a server without users each graph is one, named `graph/NAME`. A traversal
-//! may name another one, `with("tenant", "NAME")`, which is `tenant/NAME`: so it is never that of a user or graph.
+//! Each user is a tenant, named `user/NAME`. On a server without users each graph is one, named `graph/NAME`. A
+//! traversal may name another one, `with("tenant", "NAME")`, which is `tenant/NAME`: never that of a user or graph.
 //!
 //! - **SERVER-11.** A user does not get more than its share of the executors by the text of its queries. Each name is a
-//!   tenant with a share of its own, and executors are those of the process. So only an administrator of all graphs may name a
-//!   tenant; without users, each client is one.
+//!   tenant with a share of its own, and all graphs use the same executors. So only an administrator of all graphs may
+//!   name a tenant; without users, each client is one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,8 +34,9 @@ pub fn tenant_of(caller: &Caller, graph: &str, named: Option<&str>) -> Result<Te
         Some(_) => Err(Error::new(
             ErrorKind::Forbidden,
             format!(
-                "with(\"tenant\", …) needs the role admin on all graphs (`{ALL_GRAPHS}`), which the user `{}` has not: leave it out, \
-                 then the query counts for the tenant {own}, whose weight an administrator sets (`tenant_weights`)",
+                "with(\"tenant\", …) needs the role admin on all graphs (`{ALL_GRAPHS}`), which the user `{}` has \
+                 not: leave it out, then the query counts for the tenant {own}, whose weight an administrator sets \
+                 (`tenant_weights`)",
                 caller.name()
             ),
         )),

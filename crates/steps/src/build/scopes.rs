@@ -216,8 +216,8 @@ impl Builder {
         Ok(next)
     }
 
-    /// Attaches the look-up of the value by which a policy orders the instances of a scope, if it is the value of a key.
-    /// Rows then have it in computed column 0.
+    /// Attaches the look-up of the value by which a policy orders the instances of a scope, if it is that of a key. Rows
+    /// then have it in computed column 0.
     fn priority(&mut self, policy: &ScopePolicy, tail: &ChainEnd) -> Result<ChainEnd> {
         let Some(by) = policy.priority().and_then(look_up) else { return Ok(*tail) };
         let (over, by, productive) = (Over::Current, vec![by], vec![false]);

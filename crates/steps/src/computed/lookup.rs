@@ -71,8 +71,8 @@ pub(crate) fn compute_key(objects: &ObjectColumn, key: &Name, context: &Executio
     Ok(column)
 }
 
-/// As [`compute_key`], for an order of work: takes the first of several values, and nothing of an object that cannot have
-/// the key.
+/// As [`compute_key`], for an order of work: takes the first of several values, and nothing of an object that cannot
+/// have the key.
 pub(crate) fn compute_priority(
     objects: &ObjectColumn,
     key: &Name,

@@ -210,8 +210,8 @@ impl WaitingBatch {
 pub(crate) struct BranchScope {
     shape: BranchShape,
     queue: WaitQueue<WaitingBatch>,
-    /// The batches that have not entered, if each row is a batch of its own and only some may be inside: by rank, then in
-    /// the order in which they came.
+    /// The batches that have not entered, if each row is a batch of its own and only some may be inside: by rank, then
+    /// in the order in which they came.
     waiting: BTreeSet<(Option<Rank>, u64)>,
     /// The answers by vertex, if the answer depends on the object alone.
     answers: Option<TestAnswers>,

@@ -13,7 +13,7 @@
 //!
 //! Rows that came with one message, of one iteration, and that have the same rank go together: they are one entry.
 //! Entries are not merged, because equal rows may have different iterations. The limit on instances bounds the entries
-//! that are inside. With several inside, the runtime lets the one with the least rank go first ([`mangrove_flow::Between`]).
+//! that are inside. If several are, the runtime lets the one with the least rank go first ([`mangrove_flow::Between`]).
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -61,7 +61,7 @@ impl RunningLoop {
 pub(crate) struct PriorityLoop {
     shape: LoopShape,
     priority: Priority,
-    /// The computed column with the value, of rows that come out of the body. Of those that enter the loop it is column 0.
+    /// The computed column with the value, of rows that come out of the body. Rows that enter the loop have it in 0.
     column: usize,
     loops: FastMap<GroupId, RunningLoop>,
     /// By group inside: the group outside, and the number of the iteration.
@@ -188,8 +188,8 @@ impl Operator<Rows> for PriorityLoop {
         self.admit(group, out)
     }
 
-    /// Forgets what cancelled instances have reached. Their rows are dropped when they enter the body, in a group that is
-    /// cancelled for them, too (FLOW-40).
+    /// Forgets what cancelled instances have reached. Their rows are dropped when they enter the body, in a group that
+    /// is cancelled for them, too (FLOW-40).
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
         let Some(state) = self.loops.get_mut(&group) else { return };
         let bytes = match tags {
