@@ -61,5 +61,5 @@ async fn only_an_administrator_names_a_tenant() {
     assert_eq!(wim.eval(&count("", "user/wim")).await.values(), [1]);
     wim.eval(&count(named, "tenant/reports")).await.assert_fails(403, "needs the role admin on all graphs (`*`)");
     wim.eval(&count(named, "tenant/reports")).await.assert_fails(403, "counts for the tenant user/wim");
-    wim.eval("g.with('tenant', '').V()").await.assert_fails(400, "of 1 to 128 bytes");
+    wim.eval("g.with('tenant', '').V()").await.assert_fails(597, "of 1 to 128 bytes");
 }
