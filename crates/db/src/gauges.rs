@@ -19,6 +19,7 @@ pub struct QueryGauges {
     scope_groups: AtomicU64,
     scope_groups_peak: AtomicU64,
     instances_cancelled: AtomicU64,
+    lanes: AtomicU64,
 }
 
 /// The figures of a query at one moment.
@@ -44,6 +45,8 @@ pub struct QueryFigures {
     pub scope_groups_peak: u64,
     /// The scope instances that were cancelled early, one by one.
     pub instances_cancelled: u64,
+    /// The open scope groups that have inboxes of their own, because a policy orders them.
+    pub lanes: u64,
 }
 
 impl QueryGauges {
@@ -60,6 +63,7 @@ impl QueryGauges {
             scope_groups: self.scope_groups.load(Ordering::Relaxed),
             scope_groups_peak: self.scope_groups_peak.load(Ordering::Relaxed),
             instances_cancelled: self.instances_cancelled.load(Ordering::Relaxed),
+            lanes: self.lanes.load(Ordering::Relaxed),
         }
     }
 
@@ -72,6 +76,7 @@ impl QueryGauges {
         self.scope_groups.store(figures.scope_groups, Ordering::Relaxed);
         self.scope_groups_peak.store(figures.scope_groups_peak, Ordering::Relaxed);
         self.instances_cancelled.store(figures.instances_cancelled, Ordering::Relaxed);
+        self.lanes.store(figures.lanes, Ordering::Relaxed);
     }
 }
 

@@ -95,7 +95,9 @@ pub struct QueryOptions {
     /// Waking an executor costs more than a light query, so a query that ends within these messages never leaves its
     /// thread.
     pub inline_messages: usize,
-    /// The tenant that the query counts for, when queries of several tenants share the executors.
+    /// The tenant that the query counts for, when queries of several tenants share the executors. If this is the
+    /// default tenant, the name in the traversal counts (`with("tenant", name)`). So a program that gives each user a
+    /// tenant decides by itself whether the name in a text counts ([`Prepared::tenant`](crate::Prepared::tenant)).
     pub tenant: Tenant,
     /// Places in which the figures of the query are shown while it runs.
     pub gauges: Option<Arc<QueryGauges>>,

@@ -189,7 +189,7 @@ impl Transaction {
                 Ok(true) => Ok(()),
                 Ok(false) => {
                     let (executors, budget) = (self.database.executors()?, self.database.memory_budget());
-                    shared::run(&executors, options, execution, budget, accept)
+                    shared::run(&executors, &prepared.tenant_of(options), options, execution, budget, accept)
                 }
                 Err(error) => {
                     let remains = execution.end();
@@ -358,7 +358,7 @@ impl Transaction {
         Ok(execution.helped_by(Helping {
             source,
             workers_max: prepared.workers_max(options),
-            tenant: options.tenant.clone(),
+            tenant: prepared.tenant_of(options),
             gauges: options.gauges.clone(),
         }))
     }

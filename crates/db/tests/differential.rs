@@ -37,7 +37,8 @@ enum Way {
     Helped(u64),
     /// As [`Way::Helped`], over a view whose reads are late: completed in any order, early, twice, or refused for a while.
     Late(u64),
-    /// With this policy for all scopes, and at most so many instances of a scope at a time; 0 for no limit.
+    /// With this policy for all scopes, and at most so many instances of a scope at a time; 0 for no limit. On one
+    /// thread, over nodes, with helpers, and over late reads in turn.
     Policy(&'static str, i64),
     /// With helpers and over nodes in turn; every instance of a scope that may begin again does so.
     Apart(u64),
@@ -145,18 +146,25 @@ impl Engine for Mangrove {
             }
             _ => self.database.prepare_bytecode(traversal)?,
         };
+        self.run_prepared(&prepared, self.way)
+    }
+}
+
+impl Mangrove {
+    /// Runs a traversal in one of the ways.
+    fn run_prepared(&mut self, prepared: &Prepared, way: Way) -> Result<Vec<Value>> {
         let (parameters, options) = (Parameters::new(), QueryOptions::default());
         let expand = |(value, times): (Value, u64)| std::iter::repeat_n(value, times as usize);
-        match self.way {
-            Way::Again => self.run_again(&prepared),
-            Way::Inline | Way::Plain | Way::Indexed | Way::Script | Way::Policy(..) => {
-                self.database.run(&prepared, &parameters)?.collect()
+        match way {
+            Way::Again => self.run_again(prepared),
+            Way::Inline | Way::Plain | Way::Indexed | Way::Script => {
+                self.database.run(prepared, &parameters)?.collect()
             }
             Way::Shared => {
                 // No message runs on this thread; [`Way::Inline`] does that.
                 let options = QueryOptions { inline_messages: 0, ..QueryOptions::default() };
                 let mut all = Vec::new();
-                self.database.run_shared(&prepared, &parameters, &options, &mut |batch| {
+                self.database.run_shared(prepared, &parameters, &options, &mut |batch| {
                     all.extend(batch.into_iter().flat_map(expand));
                     Ok(())
                 })?;
@@ -165,25 +173,37 @@ impl Engine for Mangrove {
             Way::Helped(seed) | Way::Apart(seed) => {
                 self.asked += 1;
                 let transaction = self.database.begin()?;
-                let is_on_nodes = matches!(self.way, Way::Apart(_)) && self.asked % 2 == 1;
+                let is_on_nodes = matches!(way, Way::Apart(_)) && self.asked % 2 == 1;
                 let seed = seed + self.asked as u64;
                 let results = match is_on_nodes {
-                    true => transaction.run_on_nodes(&prepared, &parameters, &options, 3, Some(seed))?,
-                    false => transaction.run_helped(&prepared, &parameters, &options, seed)?,
+                    true => transaction.run_on_nodes(prepared, &parameters, &options, 3, Some(seed))?,
+                    false => transaction.run_helped(prepared, &parameters, &options, seed)?,
                 };
                 transaction.commit()?;
                 Ok(results.into_iter().flat_map(expand).collect())
             }
-            Way::Late(_) if prepared.is_mutating() => self.database.run(&prepared, &parameters)?.collect(),
+            Way::Policy(..) => {
+                self.asked += 1;
+                let seed = self.asked as u64;
+                let way = match self.asked % 4 {
+                    _ if prepared.is_mutating() => Way::Inline,
+                    0 => Way::Inline,
+                    1 => Way::Nodes(3, Some(seed)),
+                    2 => Way::Helped(seed),
+                    _ => Way::Late(seed),
+                };
+                self.run_prepared(prepared, way)
+            }
+            Way::Late(_) if prepared.is_mutating() => self.database.run(prepared, &parameters)?.collect(),
             Way::Late(seed) => {
                 self.asked += 1;
                 let seed = seed + self.asked as u64;
-                let results = run_late(&self.database, &prepared, seed)?;
+                let results = run_late(&self.database, prepared, seed)?;
                 Ok(results.into_iter().flat_map(expand).collect())
             }
             Way::Nodes(count, seed) => {
                 let transaction = self.database.begin()?;
-                let results = transaction.run_on_nodes(&prepared, &parameters, &options, count, seed)?;
+                let results = transaction.run_on_nodes(prepared, &parameters, &options, count, seed)?;
                 transaction.commit()?;
                 Ok(results.into_iter().flat_map(expand).collect())
             }
@@ -282,7 +302,18 @@ fn with_helpers_in_any_order_of_turns() {
 /// No policy changes a result.
 #[test]
 fn with_policies_of_scopes() {
-    let all = [("dfs", 0), ("bfs", 0), ("fifo", 2), ("dfs", 7), ("bfs/dfs", 1), ("dfs/bfs", 2), ("fifo/dfs", 7)];
+    let all = [
+        ("dfs", 0),
+        ("bfs", 0),
+        ("fifo", 2),
+        ("dfs", 7),
+        ("bfs/dfs", 1),
+        ("dfs/bfs", 2),
+        ("fifo/dfs", 7),
+        ("by age", 0),
+        ("by age desc/bfs", 2),
+        ("by nick/fifo", 7),
+    ];
     for (first, (policy, max)) in (10_000_000..).step_by(100_000).zip(all) {
         check(first, 200, &Options::default(), Way::Policy(policy, max));
     }

@@ -74,7 +74,7 @@ fn sorted(results: Vec<(Value, u64)>) -> Vec<String> {
 }
 
 /// Operators ask for all that they read: a strict view refuses anything else.
-const ASKING: [&str; 37] = [
+const ASKING: [&str; 39] = [
     "g.V().count()",
     "g.E().count()",
     "g.V().hasLabel('person').count()",
@@ -105,6 +105,8 @@ const ASKING: [&str; 37] = [
     "g.V().order().by('age').by('name').limit(20).values('name')",
     "g.V().values('age').sum()",
     "g.V().project('n', 'a').by('name').by('age')",
+    "g.V().hasLabel('person').local(out('knows').count()).with('policy', 'by age')",
+    "g.V(1).repeat(out('knows')).emit().times(3).with('policy', 'by age desc').values('name')",
     "g.V().as('a').out().as('b').select('a', 'b').by('name').by('age')",
     "g.V(1).out().out().path().by('name')",
     "g.V(1).outE().inV().path().by(label())",

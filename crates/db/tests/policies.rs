@@ -34,7 +34,7 @@ fn sources(thousands: usize) -> Database {
         results(&database, &format!("g.inject([{numbers}]).unfold().as('n').addV('leaf').addE('e').from(V('hub'))"));
     }
     for source in 0..100 {
-        results(&database, &format!("g.addV('source').property(T.id, 's{source}')"));
+        results(&database, &format!("g.addV('source').property(T.id, 's{source}').property('n', {})", source % 7));
         let numbers = (0..10).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
         results(&database, &format!("g.inject([{numbers}]).unfold().addV('leaf').addE('e').from(V('s{source}'))"));
     }
@@ -130,7 +130,7 @@ fn no_policy_changes_a_result() {
         "V('s7', 's8').project('a', 'b').by(repeat(both('e')).times(2).count()).by(union(label(), id()).fold())",
     ] {
         let expected = sorted(&database, &format!("g.{script}"));
-        for policy in ["dfs", "bfs", "fifo", "bfs/dfs", "dfs/bfs", "fifo/dfs"] {
+        for policy in ["dfs", "bfs", "fifo", "bfs/dfs", "dfs/bfs", "fifo/dfs", "by n", "by n desc/bfs"] {
             for max in ["", ".with('maxInstances', 1)", ".with('maxInstances', 7)"] {
                 let source = format!("g.with('policy', '{policy}'){max}.{script}");
                 assert_eq!(sorted(&database, &source), expected, "{source}");
@@ -167,7 +167,53 @@ fn a_policy_that_cannot_be_kept_is_refused() {
         ("g.withSack(1, sum).V().repeat(out()).times(2).with('policy', 'dfs')", "sacks of equal traversers"),
         ("g.V().map(local(out().out()).with('policy', 'dfs').fold())", "the order of its results is read"),
         ("g.V().map(union(id(), label())).with('policy', 'bfs')", "use \"bfs/dfs\""),
+        ("g.V().map(out()).with('policy', 'by ')", "may be a value, as in \"by age\""),
+        ("g.V().map(out()).with('policy', 'by age/random')", "may be a value, as in \"by age\""),
+        ("g.V().map(out()).with('policy', 'age desc')", "may be a value, as in \"by age\""),
+        ("g.V().map(out()).with('policy', 'by sack()')", "traversers have no sack; withSack() gives them one"),
+        ("g.with('policy', 'by age').addV('x')", "the traversal writes"),
+        ("g.V().map(local(out().out()).with('policy', 'by age').fold())", "the order of its results is read"),
+        ("g.V().map(union(id(), label())).with('policy', 'by age/bfs')", "use \"by age/dfs\""),
+        (
+            "g.V().repeat(out().dedup()).times(2).with('policy', 'by age')",
+            "dedup() in its body remembers what earlier iterations met; use \"bfs\", or \"bfs/dfs\"",
+        ),
+        (
+            "g.V().repeat(out().limit(2)).times(2).with('policy', 'by age desc')",
+            "`with(\"policy\", \"by age desc/dfs\")` of \"repeat\": a step of its body sees all traversers of an \
+             iteration, so it must not change; use \"bfs/dfs\"",
+        ),
     ] {
         refused(&database, script, part);
     }
+}
+
+/// Instances go in the order of a property of the objects that open them.
+#[test]
+fn a_value_orders_instances() {
+    let database = Database::in_memory();
+    for (n, text) in [5, 1, 4, 2, 3].iter().zip(["e", "a", "d", "b", "c"]) {
+        results(
+            &database,
+            &format!("g.addV('s').property('n', {n}).as('s').addV('leaf').property('t', '{text}').addE('e').from('s')"),
+        );
+    }
+    results(&database, "g.addV('s').as('s').addV('leaf').property('t', 'none').addE('e').from('s')");
+    let order = |policy: &str, max: &str| -> String {
+        let script = format!("g.V().hasLabel('s').local(out('e').values('t')).with('policy', '{policy}'){max}");
+        let found = results(&database, &script);
+        let text = |value: &Value| match value {
+            Value::String(text) => text.to_string(),
+            other => panic!("{other:?}"),
+        };
+        found.iter().map(text).collect::<Vec<_>>().join(" ")
+    };
+    for max in ["", ".with('maxInstances', 1)", ".with('maxInstances', 3)"] {
+        assert_eq!(order("by n", max), "a b c d e none", "{max}");
+        assert_eq!(order("by n asc/bfs", max), "a b c d e none", "{max}");
+        assert_eq!(order("by n desc", max), "e d c b a none", "{max}");
+        assert_eq!(order("by unknown", max), "e a d b c none", "{max}");
+    }
+    let explained = database.explain("g.V().local(out()).with('policy', 'by n desc')").unwrap();
+    assert!(explained.contains("by n desc between instances and dfs inside"), "{explained}");
 }

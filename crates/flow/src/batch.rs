@@ -23,6 +23,9 @@ pub trait Batch: Sized + Send + 'static {
     /// The execution context: the state that all operators of a run share, such as the view of the graph and the
     /// parameters. It belongs to one run; operators outlive it.
     type Context: Send + Sync;
+    /// What orders the groups of a scope whose policy is [`crate::Between::Rank`]. It comes from the row that opens the
+    /// group, so the runtime compares ranks and knows nothing else of them.
+    type Rank: Ord + Clone + Send;
 
     /// If the view of a run may be late, how to ask it. The runtime looks here once, when a run begins; in a run without
     /// late reads nothing else happens. This default says that nothing is late.

@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 
 use mangrove_graph::FastMap;
 
+use crate::batch::Batch;
 use crate::group::GroupId;
 use crate::message::Message;
 use crate::policy::{Between, Inside, Policy};
@@ -39,42 +40,49 @@ pub(crate) struct Place {
     pub operator: OpId,
 }
 
-/// The lanes with work that are nested directly in a lane, by their scopes.
-type Working = BTreeSet<(OpId, LaneNumber)>;
+/// The lanes with work that are nested directly in a lane. Those of a scope are together, in the order of their ranks
+/// if they have any, then of their numbers.
+type Working<B> = BTreeSet<(OpId, Option<<B as Batch>::Rank>, LaneNumber)>;
 
-struct Lane<B> {
+struct Lane<B: Batch> {
     group: GroupId,
     /// The operator of its scope.
     scope: OpId,
+    rank: Option<B::Rank>,
     /// The lane around it.
     around: LaneNumber,
     policy: Policy,
     queues: Queues<B>,
     /// The messages that wait in it and in lanes nested in it.
     waiting: usize,
-    working: Working,
+    working: Working<B>,
 }
 
 /// The lanes of a run.
-pub(crate) struct Lanes<B> {
+pub(crate) struct Lanes<B: Batch> {
     lanes: FastMap<LaneNumber, Lane<B>>,
     /// By group: its lane, if that is not the shared one.
     of: FastMap<GroupId, LaneNumber>,
     opened: LaneNumber,
-    working: Working,
+    working: Working<B>,
     arrivals: u64,
 }
 
-impl<B> Default for Lanes<B> {
+impl<B: Batch> Default for Lanes<B> {
     fn default() -> Self {
         Lanes { lanes: FastMap::default(), of: FastMap::default(), opened: 0, working: BTreeSet::new(), arrivals: 0 }
     }
 }
 
-impl<B> Lanes<B> {
+impl<B: Batch> Lanes<B> {
     /// Returns true if every group uses the shared inboxes.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
+    }
+
+    /// Returns the number of lanes.
+    pub fn len(&self) -> u64 {
+        self.lanes.len() as u64
     }
 
     /// Forgets a complete run. Returns false if a lane is left.
@@ -91,12 +99,21 @@ impl<B> Lanes<B> {
 
     /// A group is opened inside `parent`: it gets a lane, or that of the parent. `inside` are the number of the first
     /// operator inside its scope, and how many there are.
-    pub fn open(&mut self, group: GroupId, parent: GroupId, scope: OpId, inside: (OpId, usize), policy: Policy) {
+    pub fn open(
+        &mut self,
+        group: GroupId,
+        parent: GroupId,
+        scope: OpId,
+        inside: (OpId, usize),
+        policy: Policy,
+        rank: Option<B::Rank>,
+    ) {
         let around = self.of(parent);
         let number = if policy.needs_lanes() {
             self.opened += 1;
             let queues = Queues::new(inside.0, inside.1);
-            let lane = Lane { group, scope, around, policy, queues, waiting: 0, working: BTreeSet::new() };
+            let rank = rank.filter(|_| policy.between == Between::Rank);
+            let lane = Lane { group, scope, rank, around, policy, queues, waiting: 0, working: BTreeSet::new() };
             self.lanes.insert(self.opened, lane);
             self.opened
         } else {
@@ -165,10 +182,11 @@ impl<B> Lanes<B> {
     /// Counts messages that were added to a lane or taken out of it.
     fn count(&mut self, mut number: LaneNumber, added: usize, taken: usize) {
         while let Some(lane) = self.lanes.get_mut(&number) {
-            let (was_idle, entry, around) = (lane.waiting == 0, (lane.scope, number), lane.around);
+            let (was_idle, around) = (lane.waiting == 0, lane.around);
             lane.waiting = lane.waiting + added - taken;
             let is_idle = lane.waiting == 0;
             if was_idle != is_idle {
+                let entry = (lane.scope, lane.rank.clone(), number);
                 let working = match self.lanes.get_mut(&around) {
                     Some(around) => &mut around.working,
                     None => &mut self.working,
@@ -191,11 +209,11 @@ impl<B> Lanes<B> {
     }
 
     /// Returns the place of the next message in the lanes of a scope (FLOW-43).
-    fn next_of(&self, scope: OpId, working: &Working) -> Option<Place> {
-        let mut of_scope = working.range((scope, 0)..=(scope, LaneNumber::MAX)).map(|(_, number)| *number);
+    fn next_of(&self, scope: OpId, working: &Working<B>) -> Option<Place> {
+        let mut of_scope = of_scope(scope, working);
         let any = of_scope.clone().next()?;
         let number = match self.lanes.get(&any)?.policy.between {
-            Between::Bfs => Some(any),
+            Between::Bfs | Between::Rank => Some(any),
             Between::Dfs => of_scope.next_back(),
             Between::Fifo => of_scope.min_by_key(|number| self.arrival(*number)),
         };
@@ -211,9 +229,11 @@ impl<B> Lanes<B> {
         }
         let operator = lane.queues.next(lane.policy.inside);
         let scope = match lane.policy.inside {
-            Inside::Dfs => lane.working.last().map(|(scope, _)| *scope),
-            Inside::Bfs => lane.working.first().map(|(scope, _)| *scope),
-            Inside::Fifo => lane.working.iter().min_by_key(|(_, inner)| self.arrival(*inner)).map(|(scope, _)| *scope),
+            Inside::Dfs => lane.working.last().map(|(scope, ..)| *scope),
+            Inside::Bfs => lane.working.first().map(|(scope, ..)| *scope),
+            Inside::Fifo => {
+                lane.working.iter().min_by_key(|(.., inner)| self.arrival(*inner)).map(|(scope, ..)| *scope)
+            }
         };
         match (operator, scope) {
             (Some(operator), None) => Some(here(operator)),
@@ -222,8 +242,8 @@ impl<B> Lanes<B> {
                     Inside::Dfs => operator <= scope,
                     Inside::Bfs => operator > scope,
                     Inside::Fifo => {
-                        let inner = lane.working.range((scope, 0)..=(scope, LaneNumber::MAX));
-                        inner.filter_map(|(_, inner)| self.arrival(*inner)).min() < lane.queues.arrival(operator)
+                        let inner = of_scope(scope, &lane.working);
+                        inner.filter_map(|inner| self.arrival(inner)).min() < lane.queues.arrival(operator)
                     }
                 };
                 if is_inner_first { self.next_of(scope, &lane.working) } else { Some(here(operator)) }
@@ -236,6 +256,14 @@ impl<B> Lanes<B> {
     fn arrival(&self, number: LaneNumber) -> Option<u64> {
         let lane = self.lanes.get(&number)?;
         let own = lane.queues.next(Inside::Fifo).and_then(|operator| lane.queues.arrival(operator));
-        own.into_iter().chain(lane.working.iter().filter_map(|(_, inner)| self.arrival(*inner))).min()
+        own.into_iter().chain(lane.working.iter().filter_map(|(.., inner)| self.arrival(*inner))).min()
     }
+}
+
+/// Returns the lanes of a scope among lanes with work.
+fn of_scope<R: Ord>(
+    scope: OpId,
+    working: &BTreeSet<(OpId, Option<R>, LaneNumber)>,
+) -> impl DoubleEndedIterator<Item = LaneNumber> + Clone {
+    working.range((scope, None, 0)..(scope + 1, None, 0)).map(|(.., number)| *number)
 }

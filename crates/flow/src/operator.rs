@@ -203,7 +203,13 @@ impl<'a, B: Batch> Output<'a, B> {
     /// Opens a group of scope instances inside `parent`. Its home is this node. `outer` says which instances of the
     /// parent its instances belong to: they are canceled together (FLOW-40).
     pub fn open_group(&mut self, parent: GroupId, outer: OuterTags) -> GroupId {
-        self.router.open_group(parent, self.operator, outer)
+        self.router.open_group(parent, self.operator, outer, None)
+    }
+
+    /// As [`Output::open_group`], with the rank by which [`crate::Between::Rank`] orders the group. Either all groups of
+    /// a scope have one, or none.
+    pub fn open_ranked(&mut self, parent: GroupId, outer: OuterTags, rank: B::Rank) -> GroupId {
+        self.router.open_group(parent, self.operator, outer, Some(rank))
     }
 
     /// Returns the policy of the scope, for the operator of a scope.

@@ -33,6 +33,9 @@ pub enum Between {
     Bfs,
     /// The youngest one.
     Dfs,
+    /// The one with the least rank; of equal ones, the oldest. The scope's operator gives each group its rank
+    /// ([`crate::Output::open_ranked`]).
+    Rank,
 }
 
 /// The policy of one scope. The default costs nothing: its groups share the inboxes of the groups around them, in which

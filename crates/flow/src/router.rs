@@ -268,13 +268,18 @@ impl<B: Batch> Router<B> {
     }
 
     /// Opens a group of instances of a scope. Returns its id.
-    pub fn open_group(&mut self, parent: GroupId, scope: OpId, outer: OuterTags) -> GroupId {
+    pub fn open_group(&mut self, parent: GroupId, scope: OpId, outer: OuterTags, rank: Option<B::Rank>) -> GroupId {
         let group = self.groups.open(parent, scope, outer);
         let policy = self.topology.policy(scope);
         if policy.needs_lanes() || !self.lanes.is_empty() {
-            self.lanes.open(group, parent, scope, self.topology.inside(scope), policy);
+            self.lanes.open(group, parent, scope, self.topology.inside(scope), policy, rank);
         }
         group
+    }
+
+    /// Returns the number of lanes.
+    pub fn lane_count(&self) -> u64 {
+        self.lanes.len()
     }
 
     /// Closes a group that has ended.

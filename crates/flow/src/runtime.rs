@@ -281,6 +281,11 @@ impl<B: Batch> NodeRuntime<B> {
     pub fn scope_counts(&self) -> (u64, u64, u64) {
         (self.work.router.groups.opened(), self.work.groups_peak as u64, self.work.router.tags_cancelled)
     }
+
+    /// Returns the number of open scope groups that have inboxes of their own, because a policy orders them.
+    pub fn lane_count(&self) -> u64 {
+        self.work.router.lane_count()
+    }
 }
 
 /// A run that is left in its middle tells its view that nothing waits for its reads.

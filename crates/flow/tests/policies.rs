@@ -24,7 +24,7 @@ fn note(log: &Log, numbers: impl IntoIterator<Item = i64>) {
     log.lock().unwrap_or_else(PoisonError::into_inner).extend(numbers);
 }
 
-/// Opens a group for each row n, and sends n and n + 5 into it as two messages.
+/// Opens a group for each row n, with the rank n / 2, and sends n and n + 5 into it as two messages.
 #[derive(Default)]
 struct EachRow {
     open: u32,
@@ -37,7 +37,7 @@ impl Operator<Numbers> for EachRow {
             return Ok(());
         }
         for (tag, n) in batch.0 {
-            let inside = out.open_group(group, OuterTags::One(tag));
+            let inside = out.open_ranked(group, OuterTags::One(tag), n / 2);
             self.open += 1;
             for number in [n, n + 5] {
                 out.emit(0, inside, Numbers(vec![(0, number)]))?;
@@ -103,6 +103,10 @@ impl Kernel<Numbers> for Noted {
 
 /// Runs 1 and 2 through a scope with a policy. Returns the order of work.
 fn order(inside: Inside, between: Between) -> Vec<i64> {
+    order_of(&[1, 2], inside, between)
+}
+
+fn order_of(numbers: &[i64], inside: Inside, between: Between) -> Vec<i64> {
     let mut b = TopologyBuilder::default();
     let [scope, fan, noted, sink] = [(); 4].map(|()| b.operator(Placement::Home));
     b.enter(scope, fan, 0, Exchange::Local);
@@ -119,7 +123,7 @@ fn order(inside: Inside, between: Between) -> Vec<i64> {
     ];
     let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
     runtime.begin(None).unwrap();
-    runtime.start(Numbers(vec![(0, 1), (0, 2)])).unwrap();
+    runtime.start(Numbers(numbers.iter().map(|n| (0, *n)).collect())).unwrap();
     assert_eq!(runtime.run(usize::MAX).unwrap(), Progress::Complete);
     assert_eq!(runtime.control().memory(), 0);
     assert!(runtime.recycle().1, "no lane is left");
@@ -141,6 +145,18 @@ fn each_policy_has_its_order() {
     assert_eq!(order(Inside::Fifo, Between::Fifo), both_wide);
     assert_eq!(order(Inside::Fifo, Between::Bfs), [one_wide, two_wide].concat());
     assert_eq!(order(Inside::Fifo, Between::Dfs), [two_wide, one_wide].concat());
+}
+
+/// Groups with the least rank first; of equal ranks, the oldest.
+#[test]
+fn ranks_order_groups() {
+    let all = [[1, 11, 12, 6, 61, 62], [3, 31, 32, 8, 81, 82], [2, 21, 22, 7, 71, 72], [4, 41, 42, 9, 91, 92]];
+    assert_eq!(order_of(&[4, 1, 3, 2], Inside::Dfs, Between::Rank), all.concat());
+    let wide = [[1, 6, 11, 12, 61, 62], [3, 8, 31, 32, 81, 82], [2, 7, 21, 22, 71, 72], [4, 9, 41, 42, 91, 92]];
+    assert_eq!(order_of(&[4, 1, 3, 2], Inside::Bfs, Between::Rank), wide.concat());
+    // Under other policies, ranks say nothing.
+    assert_eq!(order_of(&[4, 1], Inside::Dfs, Between::Bfs)[0], 4);
+    assert_eq!(order_of(&[1, 4], Inside::Dfs, Between::Dfs)[0], 4);
 }
 
 /// Runs scopes nested three deep on one thread under policies that the seed chooses. Panics if anything is wrong.

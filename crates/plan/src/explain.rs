@@ -5,7 +5,7 @@
 
 use mangrove_graph::{ElementKind, Value};
 
-use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test, WorkOrders};
+use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test};
 use crate::physical::{
     Access, Computation, ComputedOperand, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement,
     PhysicalPlan, Pipeline, Purpose, RepeatScope, Scheduling, Stage,
@@ -217,7 +217,12 @@ pub fn describe(operator: &Op) -> String {
         Op::Switch { options, .. } => format!("choose among {}", options.len()),
         Op::Repeat(repeat) => {
             let once = if repeat.once { ", each vertex once" } else { "" };
-            format!("repeat{once}{}", policy_text(&repeat.scheduling, "iterations"))
+            let scheduling = Scheduling { policy: repeat.policy(), ..repeat.scheduling };
+            let instances = if scheduling.policy.priority().is_some() { "traversers" } else { "iterations" };
+            format!("repeat{once}{}", policy_text(&scheduling, instances))
+        }
+        Op::Group { exceeds_limit: true, .. } => {
+            "group: scope a key, no limit on instances because each key has one until the stream ends".to_owned()
         }
         Op::Group { .. } => "group: scope a key".to_owned(),
         Op::GroupCount { .. } => "group count".to_owned(),
@@ -238,6 +243,7 @@ pub fn modulate_text(modulate: &Modulate) -> String {
     let takes = |by: &Computation| match by {
         Computation::Identity => "itself".to_owned(),
         Computation::Key(key) => key.to_string(),
+        Computation::Priority(key) => format!("{key}, which orders the work"),
         Computation::Token(token) => format!("T.{}", format!("{token:?}").to_lowercase()),
         Computation::Column(column) => column.name().to_owned(),
         Computation::Test(test) => test_text(test),
@@ -263,11 +269,9 @@ pub fn modulate_text(modulate: &Modulate) -> String {
 
 /// `, bfs between instances and dfs inside, at most 7 at a time`; nothing if nothing is asked for.
 fn policy_text(scheduling: &Scheduling, instances: &str) -> String {
-    let policy = scheduling.policy;
-    let orders = match policy.orders {
-        Some(WorkOrders { between, inside }) => {
-            format!(", {} between {instances} and {} inside", between.name(), inside.name())
-        }
+    let policy = &scheduling.policy;
+    let orders = match &policy.orders {
+        Some(orders) => format!(", {} between {instances} and {} inside", orders.between, orders.inside.name()),
         None if scheduling.fixed_by.is_some() => ", default order".to_owned(),
         None => String::new(),
     };

@@ -123,7 +123,7 @@ pub fn lower_with(
         reducers: configuration.reducers.clone(),
         sack: configuration.sack.as_ref().map(|sack| sack.initial.clone()),
         timeout_millis: configuration.timeout_millis,
-        policy: configuration.policy,
+        policy: configuration.policy.clone(),
         sets_all_apart: options.set_all_apart,
     })
 }
@@ -176,7 +176,7 @@ impl Lowering<'_> {
                 Some(p) => e.context(format!("line {}, column {}", p.line, p.column)),
                 None => e,
             })?;
-            self.set_policies(&mut chain.stages[before..], node);
+            self.set_policies(&mut chain.stages[before..], node)?;
             if self.interleaving.is_one_by_one(&node.step) {
                 chain.insert_one_by_one(before);
             }
@@ -411,7 +411,11 @@ impl Lowering<'_> {
             }
             Step::Group { side_effect, key, value } => {
                 self.compute_by(Over::Current, std::slice::from_ref(key), chain)?;
-                chain.push(Op::Group { side_effect: side_effect.clone(), value: self.group_value(value.as_ref())? });
+                chain.push(Op::Group {
+                    side_effect: side_effect.clone(),
+                    value: self.group_value(value.as_ref())?,
+                    exceeds_limit: self.configuration.policy.instances_max.is_some(),
+                });
             }
             Step::GroupCount { side_effect, key } => {
                 self.compute_by(Over::Current, std::slice::from_ref(key), chain)?;

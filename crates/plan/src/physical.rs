@@ -434,6 +434,8 @@ pub enum Op {
         side_effect: Option<Name>,
         /// Makes the value of a group from its members: its first result.
         value: Pipeline,
+        /// True if the client limits the instances of scopes. A group has an instance for each key, whatever the limit.
+        exceeds_limit: bool,
     },
     /// Adds the value in computed column 0 of every row to a side effect, then passes the rows on.
     Aggregate(Name),

@@ -46,3 +46,20 @@ async fn a_user_who_is_removed_loses_connections_and_what_they_had_begun() {
         assert!(ada.eval(look).await.results.iter().all(|(_, count)| *count == 0), "{look}");
     }
 }
+
+/// A user cannot get another share of the executors with the text of a query.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_an_administrator_names_a_tenant() {
+    let served = UsersServer::start("tenant", |_| {}).await;
+    let (mut ada, mut wim) = (served.connect("ada").await, served.connect("wim").await);
+    let count = |with: &str, tenant: &str| {
+        format!("g{with}.call('mangrove.queries').has('tenant', '{tenant}').has('tenant_weight', 100).count()")
+    };
+    let named = ".with('tenant', 'reports')";
+    assert_eq!(ada.eval(&count(named, "tenant/reports")).await.values(), [1]);
+    assert_eq!(ada.eval(&count("", "user/ada")).await.values(), [1]);
+    assert_eq!(wim.eval(&count("", "user/wim")).await.values(), [1]);
+    wim.eval(&count(named, "tenant/reports")).await.assert_fails(403, "needs the role admin on all graphs (`*`)");
+    wim.eval(&count(named, "tenant/reports")).await.assert_fails(403, "counts for the tenant user/wim");
+    wim.eval("g.with('tenant', '').V()").await.assert_fails(597, "of 1 to 128 bytes");
+}

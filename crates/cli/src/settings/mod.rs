@@ -231,7 +231,7 @@ pub const SETTINGS: &[Setting] = settings! {
          queries go before heavy ones; 0: not at all";
     "tenant_weights" "WEIGHTS" engine.tenant_weights:
         "Shares of busy executors, 100 for each tenant that is not named, as in user/ada=300,user/web=50; on a server \
-         without users graph/NAME=…";
+         without users graph/NAME=…; tenant/NAME=… for a tenant that traversals name";
     "conflict_retry_count_max" "COUNT" server.limits.conflict_retry_count_max:
         "How often a request is retried after a conflict";
     "connection_count_max" "COUNT" server.limits.connection_count_max: "The most connections";

@@ -265,6 +265,7 @@ fn show(runtime: &NodeRuntime<Rows>, gauges: &QueryGauges) {
         scope_groups,
         scope_groups_peak,
         instances_cancelled,
+        lanes: runtime.lane_count(),
         ..QueryFigures::default()
     });
 }

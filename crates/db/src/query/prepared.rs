@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 use mangrove_flow::QueryLimits;
+use mangrove_flow::schedule::Tenant;
 use mangrove_graph::{Catalog, DateTime, Error, GraphView, IndexInfo, Result, Value};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, Terminal};
 use mangrove_plan::logical::{Configuration, Traversal};
@@ -154,6 +155,19 @@ impl Prepared {
             (0, named) => named,
             (given, 0) => given,
             (given, named) => given.min(named),
+        }
+    }
+
+    /// The tenant that the traversal names, with `with("tenant", name)`.
+    pub fn tenant(&self) -> Option<&str> {
+        self.shape.configuration.tenant.as_deref()
+    }
+
+    /// The tenant of a run: that of its options, or else the one that the traversal names.
+    pub(crate) fn tenant_of(&self, options: &QueryOptions) -> Tenant {
+        match self.tenant() {
+            Some(named) if options.tenant == Tenant::default() => Tenant::new(named),
+            _ => options.tenant.clone(),
         }
     }
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove_flow::QueryControl;
-use mangrove_flow::schedule::{Executors, TURN_NANOS, Task, TaskStatus, Waker};
+use mangrove_flow::schedule::{Executors, TURN_NANOS, Task, TaskStatus, Tenant, Waker};
 use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result, Value};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -228,9 +228,10 @@ impl QueueReader {
     }
 }
 
-/// Runs a query on executors, as one of the tenant of its options, and hands its results to `accept`.
+/// Runs a query of a tenant on executors, and hands its results to `accept`.
 pub(crate) fn run(
     executors: &Executors,
+    tenant: &Tenant,
     options: &QueryOptions,
     execution: Execution,
     budget: &MemoryBudget,
@@ -245,7 +246,7 @@ pub(crate) fn run(
         news: Condvar::new(),
     });
     let mut reader = None;
-    executors.spawn(&options.tenant, |waker| {
+    executors.spawn(tenant, |waker| {
         reader = Some(QueueReader { query: query.clone(), waker: waker.clone() });
         let gauges = options.gauges.clone().map(TaskGauges::of_home);
         Box::new(QueryTask { query: query.clone(), waker, gauges })

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use super::fair_queue::TaskClass;
 use super::scheduler::{Scheduler, Waker};
 use super::task::Task;
-use super::tenant::{Tenant, Weight};
+use super::tenant::{Tenant, TenantShare, Weight};
 use super::thread::lower_priority;
 
 /// The options of a set of executors.
@@ -121,6 +121,17 @@ impl Executors {
         started.map_or_else(ExecutorLoad::default, |executors| executors.load())
     }
 
+    /// Returns a tenant's part of the executors of the process at the moment, without starting them.
+    pub fn shared_share(tenant: &Tenant) -> TenantShare {
+        let shared = SHARED.lock();
+        let Some(started) = shared.started.clone() else {
+            let set = shared.weights.iter().find(|(known, _)| known == tenant);
+            return TenantShare { weight: set.map_or(Weight::DEFAULT, |(_, weight)| *weight), share: None };
+        };
+        drop(shared);
+        started.share(tenant)
+    }
+
     /// Starts a set of executor threads of one's own, and the thread that frees.
     pub fn start(options: ExecutorOptions) -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -162,6 +173,11 @@ impl Executors {
     /// Sets the weight of a tenant, now and for later. [`Weight::DEFAULT`] removes the entry.
     pub fn set_weight(&self, tenant: &Tenant, weight: Weight) {
         self.scheduler.set_weight(tenant, weight);
+    }
+
+    /// Returns a tenant's part of the executors at the moment.
+    pub fn share(&self, tenant: &Tenant) -> TenantShare {
+        self.scheduler.share(tenant)
     }
 
     /// Drops a value on the thread that frees. Freeing a gigabyte of values takes tenths of a second.

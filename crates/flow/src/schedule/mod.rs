@@ -31,4 +31,4 @@ mod thread;
 pub use executors::{ExecutorLoad, ExecutorOptions, Executors};
 pub use scheduler::Waker;
 pub use task::{QUOTA_MESSAGES, TURN_NANOS, Task, TaskStatus};
-pub use tenant::{Tenant, Weight};
+pub use tenant::{Tenant, TenantShare, Weight};

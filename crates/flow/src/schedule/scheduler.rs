@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::fair_queue::{FairQueue, TaskClass, Ticket};
 use super::idle::{self, IdleExecutors};
 use super::task::{Task, TaskCell, TaskStatus};
-use super::tenant::{Tenant, Weight};
+use super::tenant::{Tenant, TenantShare, Weight};
 use super::thread::cpu_nanos;
 use crate::clock::{Clock, MonotonicClock};
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, Thread, park};
@@ -87,6 +87,11 @@ impl Scheduler {
 
     pub fn set_weight(&self, tenant: &Tenant, weight: Weight) {
         self.state.lock().queue.set_weight(tenant, weight);
+    }
+
+    /// Returns a tenant's part of the executors at the moment.
+    pub fn share(&self, tenant: &Tenant) -> TenantShare {
+        self.state.lock().queue.share(tenant)
     }
 
     /// The executors that are parked or look for work.

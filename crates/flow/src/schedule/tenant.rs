@@ -79,6 +79,16 @@ impl FromStr for Weight {
     }
 }
 
+/// A tenant's part of a set of executors.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TenantShare {
+    /// The weight of the tenant.
+    pub weight: Weight,
+    /// The weight divided by the weights of all tenants that have a task: the part of the executors' time that the
+    /// tenant gets if all of them have enough work. `None` if the tenant has no task.
+    pub share: Option<f64>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -127,7 +127,8 @@ impl Exists {
     /// Lets rows of a group in.
     fn ask(&mut self, group: GroupId, rows: Vec<(u32, i64)>, out: &mut Output<'_, Numbers>) -> Result<()> {
         let tags: Vec<u32> = rows.iter().map(|(tag, _)| *tag).collect();
-        let inside = out.open_group(group, OuterTags::Each(tags.clone()));
+        let rank = rows.iter().map(|(_, n)| n % 5).min().unwrap_or_default();
+        let inside = out.open_ranked(group, OuterTags::Each(tags.clone()), rank);
         self.record.with(|record| record.groups.insert(inside, (group, tags)));
         let (count, entering) = (rows.len() as u32, (0..).zip(rows.iter().map(|(_, n)| *n)).collect());
         self.asked.insert(inside, Asked { outside: group, rows, found: HashSet::new(), gone: HashSet::new() });
@@ -375,7 +376,7 @@ pub fn answer(below: i64) -> i64 {
 pub fn policies(random: &mut StdRng) -> [Policy; 3] {
     std::array::from_fn(|_| Policy {
         inside: *[Inside::Dfs, Inside::Bfs, Inside::Fifo].choose(random).unwrap_or(&Inside::Dfs),
-        between: *[Between::Fifo, Between::Bfs, Between::Dfs].choose(random).unwrap_or(&Between::Fifo),
+        between: *[Between::Fifo, Between::Bfs, Between::Dfs, Between::Rank].choose(random).unwrap_or(&Between::Fifo),
         // Zero stands for no limit.
         instances_max: NonZeroU32::new(*[0, 1, 2, 5].choose(random).unwrap_or(&0)),
     })

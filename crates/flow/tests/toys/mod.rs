@@ -19,6 +19,7 @@ pub struct Numbers(pub Vec<(u32, i64)>);
 impl Batch for Numbers {
     /// In a run with late reads: the view, which must be asked for each number that an operator reads.
     type Context = Option<LateReader>;
+    type Rank = i64;
 
     fn late(context: &Self::Context) -> Option<&dyn LateReads> {
         context.as_ref().map(|reader| reader as &dyn LateReads)

@@ -12,7 +12,9 @@ use super::arguments::{describe, integer, misfit, name};
 use super::groups::Call;
 use super::site::Site;
 use crate::interleaving::Interleaving;
-use crate::logical::{ChooseOn, Configuration, ScopePolicy, Step, StepNode, Traversal, WorkOrder, WorkOrders};
+use crate::logical::{
+    ChooseOn, Configuration, InstanceOrder, PriorityOf, ScopePolicy, Step, StepNode, Traversal, WorkOrder, WorkOrders,
+};
 use crate::purity::reason_against_overlap;
 
 const POLICY: &str = "policy";
@@ -25,13 +27,14 @@ pub(super) const OPTIONS: [&str; 2] = [POLICY, INSTANCES_MAX];
 pub(super) fn read(policy: &mut ScopePolicy, site: &Site<'_>, key: &str, value: &Argument) -> Result<()> {
     if key == POLICY {
         let orders = match value {
-            Argument::Value(Value::String(text)) => orders(text),
+            Argument::Value(Value::String(text)) => WorkOrders::of_text(text),
             _ => None,
         };
         policy.orders = Some(orders.ok_or_else(|| {
             site.invalid(format_args!(
                 "a policy is \"dfs\", \"bfs\" or \"fifo\", or two of them, such as \"bfs/dfs\": the order between \
-                 instances and the order of the steps inside; not {}",
+                 instances and the order of the steps inside; the order between instances may be a value, as in \
+                 \"by age\", \"by age desc/dfs\" or \"by sack()\"; not {}",
                 describe(value)
             ))
         })?);
@@ -45,11 +48,6 @@ pub(super) fn read(policy: &mut ScopePolicy, site: &Site<'_>, key: &str, value: 
         })?);
     }
     Ok(())
-}
-
-fn orders(text: &str) -> Option<WorkOrders> {
-    let (between, inside) = text.split_once('/').unwrap_or((text, text));
-    Some(WorkOrders { between: WorkOrder::of_name(between)?, inside: WorkOrder::of_name(inside)? })
 }
 
 /// Takes the policy that the `with()`s of a step ask for. `steps` are those that the step has become.
@@ -103,13 +101,19 @@ fn has_instances(step: &Step) -> bool {
 
 /// Fails if the traversal cannot keep a policy that it names.
 pub(super) fn check(traversal: &Traversal, configuration: &Configuration) -> Result<()> {
-    let mut orders = configuration.policy.orders.map(|_| None);
+    let of_sack = |policy: &ScopePolicy| policy.priority().is_some_and(|priority| priority.of == PriorityOf::Sack);
+    let mut orders = configuration.policy.orders.as_ref().map(|_| None);
+    let mut reads_sack = of_sack(&configuration.policy);
     traversal.visit(&mut |node| {
         if node.policy.orders.is_some() {
             orders = Some(node.position);
+            reads_sack |= of_sack(&node.policy);
         }
     });
     let Some(position) = orders else { return Ok(()) };
+    if reads_sack && configuration.sack.is_none() {
+        return Err(refused(position, "traversers have no sack; withSack() gives them one".to_owned()));
+    }
     let why = match () {
         () if traversal.is_mutating() => Some("the traversal writes"),
         () if Interleaving::of(traversal).shows() => Some("a side effect shows the order of traversers"),
@@ -120,8 +124,8 @@ pub(super) fn check(traversal: &Traversal, configuration: &Configuration) -> Res
     }
     let mut refusal = None;
     traversal.visit(&mut |node| {
-        if let (Step::Repeat(repeat), Some(orders)) = (&node.step, node.policy.orders)
-            && orders.between != WorkOrder::Bfs
+        if let (Step::Repeat(repeat), Some(orders)) = (&node.step, &node.policy.orders)
+            && orders.between != InstanceOrder::Work(WorkOrder::Bfs)
             && let Some(why) = reason_against_overlap(repeat, configuration.sack.as_ref(), configuration.one_bulk)
         {
             let way_out = format!("use \"bfs\", or \"bfs/{}\"", orders.inside.name());

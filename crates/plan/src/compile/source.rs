@@ -70,6 +70,12 @@ const CLASS: &str = "strategy";
 const TIMEOUT: &[&str] = &["evaluationTimeout", "scriptEvaluationTimeout"];
 const PARALLEL: &str = "parallel";
 
+/// The option with the tenant that the traversal counts for.
+const TENANT: &str = "tenant";
+
+/// The most bytes of the name of a tenant.
+const TENANT_BYTES_MAX: usize = 128;
+
 /// Options that clients send as arguments of the request, and also leave in the bytecode.
 const OF_REQUESTS: &[&str] = &["batchSize", "bulkResults", "materializeProperties", "requestId", "userAgent"];
 
@@ -175,7 +181,7 @@ fn with(configuration: &mut Configuration, site: &Site<'_>, key: &Argument, valu
     if OF_REQUESTS.contains(&&*key) {
         return Err(site.unsupported(format_args!("{key} is an argument of the request; pass it there")));
     }
-    if !TIMEOUT.contains(&&*key) && &*key != PARALLEL && !policies::OPTIONS.contains(&&*key) {
+    if !TIMEOUT.contains(&&*key) && ![PARALLEL, TENANT].contains(&&*key) && !policies::OPTIONS.contains(&&*key) {
         return Err(no_option(site, &key));
     }
     option(configuration, site, &key, value)
@@ -197,6 +203,18 @@ fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: 
                 describe(value)
             ))
         })?);
+    } else if key == TENANT {
+        let name = match value {
+            Argument::Value(Value::String(name)) if (1..=TENANT_BYTES_MAX).contains(&name.len()) => Some(name.clone()),
+            _ => None,
+        };
+        configuration.tenant = Some(name.ok_or_else(|| {
+            site.invalid(format_args!(
+                "{TENANT} is the name of the tenant that the traversal counts for, of 1 to {TENANT_BYTES_MAX} bytes, \
+                 not {}",
+                describe(value)
+            ))
+        })?);
     } else if policies::OPTIONS.contains(&key) {
         policies::read(&mut configuration.policy, site, key, value)?;
     } else if !OF_REQUESTS.contains(&key) && !mangrove_gremlin::suggest(key, options()).is_empty() {
@@ -206,7 +224,7 @@ fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: 
 }
 
 fn options() -> impl Iterator<Item = &'static str> {
-    TIMEOUT.iter().chain([&PARALLEL]).chain(&policies::OPTIONS).chain(OF_REQUESTS).copied()
+    TIMEOUT.iter().chain([&PARALLEL, &TENANT]).chain(&policies::OPTIONS).chain(OF_REQUESTS).copied()
 }
 
 fn no_option(site: &Site<'_>, key: &str) -> Error {
@@ -284,6 +302,7 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
         SEED => configuration.seed = None,
         OPTIONS => {
             (configuration.timeout_millis, configuration.workers_max) = (None, None);
+            configuration.tenant = None;
             configuration.policy = ScopePolicy::default();
         }
         // Removing a strategy that the source does not have changes nothing.

@@ -31,7 +31,7 @@ pub use branch::{Choose, ChooseOn, ChooseOption, Emit, Repeat, Until};
 pub use condition::{Bound, Condition, FilterKind, LabelTest, Quantifier, Test};
 pub use nested::Enters;
 pub use operand::{Name, Operand};
-pub use policy::{ScopePolicy, WorkOrder, WorkOrders};
+pub use policy::{InstanceOrder, Priority, PriorityOf, ScopePolicy, WorkOrder, WorkOrders};
 pub use subset::Subset;
 pub use traits::{Effect, PathUse, SackUse, StepTraits};
 
@@ -83,6 +83,8 @@ pub struct Configuration {
     pub timeout_millis: Option<u64>,
     /// `with("parallel", n)`: the most threads that work on the traversal at a time.
     pub workers_max: Option<usize>,
+    /// The tenant that the traversal counts for, from `with("tenant", name)`.
+    pub tenant: Option<Name>,
     /// `with("policy", …)` and `with("maxInstances", n)`: the policy of scopes whose steps have none.
     pub policy: ScopePolicy,
     /// `ReadOnlyStrategy`: steps that write are refused.

@@ -1,8 +1,11 @@
 //! The policy that a client asks for: in which order scopes work on their instances, and how many may be inside.
 
+use std::fmt;
 use std::num::NonZeroU32;
 
-/// Which of several instances, or of several steps inside an instance, is next.
+use super::Name;
+
+/// Which of several instances, or of several steps inside an instance, is next, by when work came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkOrder {
     /// Depth first: the youngest instance; the last step.
@@ -29,17 +32,118 @@ impl WorkOrder {
     }
 }
 
+/// The part of the traverser that opens an instance which says when the instance is next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PriorityOf {
+    /// The value of its object under this key.
+    Key(Name),
+    /// Its sack.
+    Sack,
+}
+
+/// An order of instances by a value. Instances without the value are last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Priority {
+    /// The value.
+    pub of: PriorityOf,
+    /// True if the instance with the largest value is first; false for the smallest.
+    pub descending: bool,
+}
+
+/// How a priority by the sack is written.
+const SACK: &str = "sack()";
+
+impl Priority {
+    /// Reads what [`Priority`] displays. `asc` may be written, too. The order that follows is left out.
+    fn of_text(text: &str) -> Option<Self> {
+        let by = text.strip_prefix("by ")?.trim();
+        let (by, descending) = match (by.strip_suffix(" desc"), by.strip_suffix(" asc")) {
+            (Some(by), _) => (by, true),
+            (_, Some(by)) => (by, false),
+            (None, None) => (by, false),
+        };
+        let of = match by.trim() {
+            "" => return None,
+            SACK => PriorityOf::Sack,
+            key => PriorityOf::Key(key.into()),
+        };
+        Some(Priority { of, descending })
+    }
+}
+
+/// The priority as clients write it: `by age desc`.
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = match &self.of {
+            PriorityOf::Key(key) => key,
+            PriorityOf::Sack => SACK,
+        };
+        write!(f, "by {of}{}", if self.descending { " desc" } else { "" })
+    }
+}
+
+/// Which instance of a scope is next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InstanceOrder {
+    /// By when its work came.
+    Work(WorkOrder),
+    /// By a value of the traverser that opens it.
+    By(Priority),
+}
+
+impl fmt::Display for InstanceOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InstanceOrder::Work(order) => f.write_str(order.name()),
+            InstanceOrder::By(priority) => priority.fmt(f),
+        }
+    }
+}
+
 /// The order of the work in a scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkOrders {
     /// Which instance is next.
-    pub between: WorkOrder,
+    pub between: InstanceOrder,
     /// Which step of an instance is next.
     pub inside: WorkOrder,
 }
 
+impl WorkOrders {
+    /// Reads the value of `with("policy", …)`: two orders with a slash between them, or one. One that a step inside can
+    /// have stands for both; by a priority, steps inside are depth first.
+    pub fn of_text(text: &str) -> Option<Self> {
+        let (between, inside) = match text.rsplit_once('/') {
+            Some((between, inside)) => (between, Some(WorkOrder::of_name(inside)?)),
+            None => (text, None),
+        };
+        Some(match WorkOrder::of_name(between) {
+            Some(order) => WorkOrders { between: InstanceOrder::Work(order), inside: inside.unwrap_or(order) },
+            None => {
+                let between = InstanceOrder::By(Priority::of_text(between)?);
+                WorkOrders { between, inside: inside.unwrap_or(WorkOrder::Dfs) }
+            }
+        })
+    }
+
+    /// The order of instances by a value, if they have one.
+    pub fn priority(&self) -> Option<&Priority> {
+        match &self.between {
+            InstanceOrder::Work(_) => None,
+            InstanceOrder::By(priority) => Some(priority),
+        }
+    }
+}
+
+/// Both orders as clients write them: `bfs/dfs`.
+impl fmt::Display for WorkOrders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.between, self.inside.name())
+    }
+}
+
 /// `with("policy", …)` and `with("maxInstances", n)`, of the source or of a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScopePolicy {
     /// The order of the work; `None`: the planner chooses.
     pub orders: Option<WorkOrders>,
@@ -53,10 +157,15 @@ impl ScopePolicy {
         *self == ScopePolicy::default()
     }
 
+    /// The order of instances by a value, if the policy has one.
+    pub fn priority(&self) -> Option<&Priority> {
+        self.orders.as_ref().and_then(WorkOrders::priority)
+    }
+
     /// This policy, and where it leaves the choice, that of the scope's surroundings.
-    pub fn or(self, around: ScopePolicy) -> Self {
+    pub fn or(&self, around: &ScopePolicy) -> Self {
         ScopePolicy {
-            orders: self.orders.or(around.orders),
+            orders: self.orders.clone().or_else(|| around.orders.clone()),
             instances_max: self.instances_max.or(around.instances_max),
         }
     }

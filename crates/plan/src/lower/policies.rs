@@ -9,7 +9,7 @@ use mangrove_graph::{Error, Result};
 use super::Lowering;
 use super::order::Chain;
 use crate::explain::describe;
-use crate::logical::{Repeat, ScopePolicy, Step, StepNode, Traversal, WorkOrder, WorkOrders};
+use crate::logical::{InstanceOrder, Repeat, Step, StepNode, Traversal, WorkOrder, WorkOrders};
 use crate::physical::{
     LocalKind, LocalScope, LoopTest, Merged, Op, OrderReader, Pipeline, RepeatScope, Scheduling, Stage,
 };
@@ -17,6 +17,8 @@ use crate::purity::reason_against_overlap;
 
 const READ_OUTSIDE: &str = "the order of its results is read";
 const READ_INSIDE: &str = "the order of its steps is read";
+const TOGETHER: &str = "instances of a message leave together";
+const SEES_ITERATION: &str = "a step of its body sees all traversers of an iteration";
 
 impl Lowering<'_> {
     /// A branch scope with an instance for each row. If its traversals write, instances run one after the other, since
@@ -49,30 +51,47 @@ impl Lowering<'_> {
 
     /// Gives the scopes that a step has become the step's policy, and where that leaves the choice, the policy of the
     /// source.
-    pub(super) fn set_policies(&self, stages: &mut [Stage], node: &StepNode) {
-        let policy = node.policy.or(self.configuration.policy);
+    pub(super) fn set_policies(&self, stages: &mut [Stage], node: &StepNode) -> Result<()> {
+        let policy = node.policy.or(&self.configuration.policy);
         let scheduling = Scheduling { policy, is_of_step: !node.policy.is_default(), fixed_by: None };
         for stage in stages {
             match (&mut stage.operator, &node.step) {
-                (Op::Local(scope), _) => scope.scheduling = scheduling,
-                (Op::Modulate(modulate), _) if modulate.has_scope() => modulate.scheduling = scheduling,
-                (Op::Repeat(scope), Step::Repeat(repeat)) => self.set_policy_of_loop(scope, repeat, scheduling),
+                (Op::Local(scope), _) => scope.scheduling = scheduling.clone(),
+                (Op::Modulate(modulate), _) if modulate.has_scope() => {
+                    modulate.scheduling = scheduling.clone();
+                    if scheduling.policy.priority().is_some() {
+                        modulate.scheduling.fix(TOGETHER);
+                    }
+                }
+                (Op::Repeat(scope), Step::Repeat(repeat)) => self.set_policy_of_loop(scope, repeat, &scheduling)?,
                 _ => {}
             }
         }
+        Ok(())
     }
 
-    fn set_policy_of_loop(&self, scope: &mut RepeatScope, repeat: &Repeat, scheduling: Scheduling) {
-        scope.scheduling = scheduling;
+    fn set_policy_of_loop(&self, scope: &mut RepeatScope, repeat: &Repeat, scheduling: &Scheduling) -> Result<()> {
+        scope.scheduling = scheduling.clone();
         let (sack, one_bulk) = (self.configuration.sack.as_ref(), self.configuration.one_bulk);
         if scope.overlaps()
             && let Some(why) = reason_against_overlap(repeat, sack, one_bulk)
         {
-            (scope.scheduling.policy.orders, scope.scheduling.fixed_by) = (None, Some(why));
+            scope.scheduling.fix(why);
+        }
+        if let Some(asked) = scope.scheduling.policy.orders.clone()
+            && asked.priority().is_some()
+            && scope.body.keeps_state()
+        {
+            if scheduling.is_of_step {
+                let left = WorkOrders { between: InstanceOrder::Work(WorkOrder::Bfs), ..asked.clone() };
+                return Err(refused("repeat", &asked, Some(&left), SEES_ITERATION));
+            }
+            scope.scheduling.fix(SEES_ITERATION);
         }
         // With a bound, a vertex that is met deep first would hide its shorter way.
         let is_bounded = matches!(scope.until, Some(LoopTest::Times(_)));
         scope.once &= !(scope.overlaps() && is_bounded);
+        Ok(())
     }
 }
 
@@ -81,15 +100,15 @@ impl Lowering<'_> {
 pub(super) fn keep_read_orders(pipeline: &mut Pipeline, reader: OrderReader) -> Result<()> {
     let readers = reader.of_stages(pipeline);
     for (stage, reader) in pipeline.stages.iter_mut().zip(readers) {
-        if let Some(asked) = scheduling(&mut stage.operator).map(|scheduling| *scheduling)
-            && let Some(orders) = asked.policy.orders
+        if let Some(asked) = scheduling(&mut stage.operator).map(|scheduling| scheduling.clone())
+            && let Some(orders) = &asked.policy.orders
         {
             let (left, why) = left_of(&stage.operator, orders, reader);
             if let (Some(why), true) = (why, asked.is_of_step) {
-                return Err(refused(&stage.operator, orders, left, why));
+                return Err(refused(&describe(&stage.operator), orders, left.as_ref(), why));
             }
             if let Some(scheduling) = scheduling(&mut stage.operator) {
-                scheduling.policy = ScopePolicy { orders: left, ..asked.policy };
+                scheduling.policy.orders = left;
                 scheduling.fixed_by = why.or(asked.fixed_by);
             }
         }
@@ -123,34 +142,31 @@ fn scheduling(operator: &mut Op) -> Option<&mut Scheduling> {
 }
 
 /// Returns what a scope keeps of the orders of work, and why it does not keep all.
-fn left_of(operator: &Op, orders: WorkOrders, reader: OrderReader) -> (Option<WorkOrders>, Option<&'static str>) {
+fn left_of(operator: &Op, orders: &WorkOrders, reader: OrderReader) -> (Option<WorkOrders>, Option<&'static str>) {
     // The results of a by() are found by their objects, in whatever order they come.
     if reader.order_matters && !matches!(operator, Op::Modulate(_)) {
         return (None, Some(READ_OUTSIDE));
     }
     if orders.inside == WorkOrder::Dfs {
-        return (Some(orders), None);
+        return (Some(orders.clone()), None);
     }
     let mut is_read = false;
     operator.visit_nested(&mut |purpose, nested| {
         is_read = is_read || reader.of_nested(operator, purpose).matters_in(nested);
     });
     if is_read {
-        (Some(WorkOrders { inside: WorkOrder::Dfs, ..orders }), Some(READ_INSIDE))
+        (Some(WorkOrders { inside: WorkOrder::Dfs, ..orders.clone() }), Some(READ_INSIDE))
     } else {
-        (Some(orders), None)
+        (Some(orders.clone()), None)
     }
 }
 
-fn refused(operator: &Op, asked: WorkOrders, left: Option<WorkOrders>, why: &str) -> Error {
-    let name = |orders: WorkOrders| format!("{}/{}", orders.between.name(), orders.inside.name());
+fn refused(scope: &str, asked: &WorkOrders, left: Option<&WorkOrders>, why: &str) -> Error {
     let way_out = match left {
-        Some(left) => format!("use \"{}\"", name(left)),
+        Some(left) => format!("use \"{left}\""),
         None => "leave the policy out".to_owned(),
     };
     Error::unsupported(format!(
-        "`with(\"policy\", \"{}\")` of \"{}\": {why}, so it must not change; {way_out}",
-        name(asked),
-        describe(operator)
+        "`with(\"policy\", \"{asked}\")` of \"{scope}\": {why}, so it must not change; {way_out}"
     ))
 }

@@ -53,6 +53,9 @@ pub enum Computation {
     Identity,
     /// The value under a key.
     Key(Name),
+    /// The first value under a key; nothing for an object that cannot have one. It orders the work of a scope, so it
+    /// never fails.
+    Priority(Name),
     /// A token.
     Token(Token),
     /// Keys or values of a map.

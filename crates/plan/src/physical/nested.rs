@@ -59,6 +59,7 @@ macro_rules! define_visitor {
                             Computation::Exists(pipeline) => visit(Purpose::Existence, pipeline),
                             Computation::Identity
                             | Computation::Key(_)
+                            | Computation::Priority(_)
                             | Computation::Token(_)
                             | Computation::Column(_)
                             | Computation::Test(_) => {}

@@ -1,7 +1,9 @@
 //! The operators that open scopes: an instance for each row, or for each iteration of a loop.
 
+use std::num::NonZeroU32;
+
 use super::Pipeline;
-use crate::logical::{FilterKind, Operand, ScopePolicy, Test, WorkOrder};
+use crate::logical::{FilterKind, InstanceOrder, Operand, ScopePolicy, Test, WorkOrder};
 
 /// A branch scope: an instance for each row.
 #[derive(Clone, Debug)]
@@ -82,12 +84,23 @@ pub struct RepeatScope {
 impl RepeatScope {
     /// Returns true if an iteration begins with the first rows that the one before it returns.
     pub fn overlaps(&self) -> bool {
-        self.scheduling.policy.orders.is_some_and(|orders| orders.between != WorkOrder::Bfs)
+        let orders = self.scheduling.policy.orders.as_ref();
+        orders.is_some_and(|orders| orders.between != InstanceOrder::Work(WorkOrder::Bfs))
+    }
+
+    /// Returns the policy of the loop. If a value orders its traversers and the client names no limit, one of them is in
+    /// the body at a time, so that the next one is chosen among all.
+    pub fn policy(&self) -> ScopePolicy {
+        let mut policy = self.scheduling.policy.clone();
+        if policy.priority().is_some() {
+            policy.instances_max = policy.instances_max.or(Some(NonZeroU32::MIN));
+        }
+        policy
     }
 }
 
 /// The policy of a scope, as far as the scope keeps it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Scheduling {
     /// The policy.
     pub policy: ScopePolicy,
@@ -95,6 +108,13 @@ pub struct Scheduling {
     pub is_of_step: bool,
     /// Why the scope keeps less of it than the source asks for; `None` if it keeps all.
     pub fixed_by: Option<&'static str>,
+}
+
+impl Scheduling {
+    /// Takes the orders of work away.
+    pub(crate) fn fix(&mut self, why: &'static str) {
+        (self.policy.orders, self.fixed_by) = (None, Some(why));
+    }
 }
 
 /// A test in a loop.

@@ -18,7 +18,6 @@ use tokio::time::Instant;
 use crate::access::caller::{Access, Caller};
 use crate::engine::cancel::{CancelReason, Cancellation};
 use crate::engine::request::QueryRequest;
-use crate::engine::tenant::tenant_of;
 
 /// The queries that run now, by their numbers, which are never reused.
 #[derive(Debug, Default)]
@@ -81,8 +80,8 @@ impl Drop for RunningQueryGuard<'_> {
 }
 
 impl RunningQueries {
-    /// Adds a query that begins on a graph.
-    pub fn begin(&self, request: &QueryRequest, graph: &SmolStr) -> RunningQueryGuard<'_> {
+    /// Adds a query of a tenant that begins on a graph.
+    pub fn begin(&self, request: &QueryRequest, graph: &SmolStr, tenant: Tenant) -> RunningQueryGuard<'_> {
         let since = Instant::now();
         let gauges = Arc::default();
         let mut state = self.state.lock();
@@ -95,7 +94,7 @@ impl RunningQueries {
             source: request.source.clone(),
             bytecode: Arc::clone(&request.bytecode),
             since,
-            tenant: tenant_of(&request.caller, graph),
+            tenant,
             gauges: Arc::clone(&gauges),
             cancellation: request.cancellation.clone(),
         };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::{
-    Database, DatabaseOptions, Isolation, MemoryBudget, QueryLimits, QueryOptions, ServicesHandle, Transaction,
+    Database, DatabaseOptions, Isolation, MemoryBudget, QueryLimits, QueryOptions, ServicesHandle, Tenant, Transaction,
     TransactionOptions,
 };
 use mangrove_failpoint::{Point, reach};
@@ -309,10 +309,11 @@ impl GraphWork {
         if prepared.is_mutating() {
             check_writer(&self.graph, &request.caller)?;
         }
-        let guard = self.state.queries.begin(request, &self.graph.name);
+        let tenant = tenant_of(&request.caller, &self.graph.name, prepared.tenant())?;
+        let guard = self.state.queries.begin(request, &self.graph.name, tenant.clone());
         let mut limited = LimitedSink { sink, left: self.limits.result_count_max, max: self.limits.result_count_max };
         let span = tracing::debug_span!(target: trace::TARGET, "execute", graph = %self.graph.name).entered();
-        let outcome = run(&self.graph, &prepared, self.options(request, &prepared, &guard), &mut limited);
+        let outcome = run(&self.graph, &prepared, self.options(request, &prepared, tenant, &guard), &mut limited);
         drop(span);
         // The engine only reports the cancellation; the reason is known here.
         let outcome = outcome.map_err(|error| request.cancellation.explain(error.into()).error);
@@ -326,6 +327,7 @@ impl GraphWork {
         &self,
         request: &QueryRequest,
         prepared: &mangrove::Prepared,
+        tenant: Tenant,
         guard: &RunningQueryGuard<'_>,
     ) -> QueryOptions {
         let time_nanos = request.timeout.map(|limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
@@ -341,7 +343,7 @@ impl GraphWork {
                 Materialize::Tokens => mangrove::Materialize::Tokens,
             },
             cancel: request.cancel.clone(),
-            tenant: tenant_of(&request.caller, &self.graph.name),
+            tenant,
             gauges: Some(Arc::clone(guard.gauges())),
             services: services.map(|services| ServicesHandle(Arc::new(services))),
             ..QueryOptions::default()

@@ -14,7 +14,7 @@ use mangrove::services::ParameterType::{Flag, Integer, Map, Text};
 use mangrove::services::ServiceFunction::OnHost;
 use mangrove::services::ServiceRight::PerObject;
 use mangrove::services::{Arguments, Service, ServiceFunction, ServiceRegistry, ServiceRight, parameter, row, service};
-use mangrove::{Isolation, ServiceCall, Services};
+use mangrove::{Executors, Isolation, ServiceCall, Services};
 use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
 
@@ -256,6 +256,7 @@ fn milliseconds(time: Duration) -> Value {
 
 fn query_row(query: &RunningQuery) -> Value {
     let figures = query.figures();
+    let share = Executors::shared_share(&query.tenant);
     let count = |number: u64| Value::I64(i64::try_from(number).unwrap_or(i64::MAX));
     row([
         ("id", Value::I64(i64::try_from(query.id).unwrap_or(i64::MAX))),
@@ -265,6 +266,8 @@ fn query_row(query: &RunningQuery) -> Value {
         ("source", Value::String(query.source.clone())),
         ("milliseconds", milliseconds(query.since.elapsed())),
         ("tenant", query.tenant.name().into()),
+        ("tenant_weight", Value::I64(share.weight.get().into())),
+        ("tenant_share", share.share.map_or(Value::Null, Value::F64)),
         ("executor_milliseconds", milliseconds(Duration::from_nanos(figures.executor_nanos))),
         ("threads", count(figures.threads.into())),
         ("helpers", count(figures.helpers.into())),
@@ -275,6 +278,7 @@ fn query_row(query: &RunningQuery) -> Value {
         ("scope_groups", count(figures.scope_groups)),
         ("scope_groups_peak", count(figures.scope_groups_peak)),
         ("instances_cancelled", count(figures.instances_cancelled)),
+        ("lanes", count(figures.lanes)),
         ("query", audit::shortened(&query.bytecode.to_string()).into()),
     ])
 }

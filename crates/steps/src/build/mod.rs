@@ -89,7 +89,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         takes_any_order: false,
         is_ordered: plan.reason_for_one_thread().is_some(),
         reader: OrderReader::STREAM,
-        policy: plan.policy,
+        policy: plan.policy.clone(),
         descriptions: Vec::new(),
         described,
         requirements: plan.requirements.clone(),
@@ -608,7 +608,7 @@ impl Builder {
             Op::Switch { options, every } => self.switch(options, *every, stage, &tail)?,
             Op::Repeat(repeat) => self.repeat(repeat, &tail)?,
             Op::Ordered { pipeline, always } => self.ordered(pipeline, *always, stage, tail)?,
-            Op::Group { side_effect, value } => self.group(side_effect.as_ref(), value, stage, &tail)?,
+            Op::Group { side_effect, value, .. } => self.group(side_effect.as_ref(), value, stage, &tail)?,
         })
     }
 
@@ -651,7 +651,7 @@ impl Builder {
         // node than the row, so the look-up becomes a pipeline that goes to their owners.
         let in_place = self.nodes == 1;
         let next = self.attach(&tail, RowLocation::Anywhere, OperatorDescription::By(plan))?;
-        self.set_policy(next.from, plan.scheduling.policy);
+        self.set_policy(next.from, &plan.scheduling.policy);
         let mut by = Vec::with_capacity(plan.by.len());
         let mut pipelines = 0;
         for computation in &plan.by {
@@ -660,6 +660,7 @@ impl Builder {
                 Computation::Column(column) => ByTaker::Column(*column),
                 Computation::Test(test) => ByTaker::Test(CompiledTest::new(test)),
                 Computation::Key(key) if in_place => ByTaker::Key(key.clone()),
+                Computation::Priority(key) if in_place => ByTaker::Priority(key.clone()),
                 Computation::Token(token) if in_place => ByTaker::Token(*token),
                 _ => {
                     pipelines += 1;
@@ -676,6 +677,9 @@ impl Builder {
                 }
                 Computation::Key(key) if !in_place => {
                     self.remote_lookup(ByTaker::Key(key.clone()), next.from, pipelines)?
+                }
+                Computation::Priority(key) if !in_place => {
+                    self.remote_lookup(ByTaker::Priority(key.clone()), next.from, pipelines)?
                 }
                 Computation::Token(token) if !in_place => {
                     self.remote_lookup(ByTaker::Token(*token), next.from, pipelines)?

@@ -4,7 +4,9 @@
 use mangrove_flow::{Between, Exchange, Inside, OpId, Placement, Policy};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::Operator;
-use mangrove_plan::logical::{ChooseOption, Name, Reduction, ScopePolicy, WorkOrder};
+use mangrove_plan::logical::{
+    ChooseOption, InstanceOrder, Name, Priority as PriorityPlan, PriorityOf, Reduction, ScopePolicy, WorkOrder,
+};
 use mangrove_plan::physical::{
     Computation, LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, OrderReader, Over, Pipeline, Purpose,
     RepeatScope, Scheduling, Stage,
@@ -14,10 +16,13 @@ use super::{Builder, ChainEnd, OperatorDescription, RowLocation};
 use crate::row::operator::RowAdapter;
 use crate::row::paths;
 use crate::rows::Remember;
+use crate::rows::rank::Priority;
 use crate::scope::branch::{BranchKind, BranchScope, BranchShape};
 use crate::scope::group::GroupScope;
+use crate::scope::loop_shape::{LoopCondition, LoopShape};
 use crate::scope::ordered::OrderedScope;
-use crate::scope::repeat::{LoopCondition, LoopScope, LoopShape};
+use crate::scope::priority_loop::PriorityLoop;
+use crate::scope::repeat::LoopScope;
 use crate::scope::split::{Merge, OptionMatch, Split, Switch};
 use crate::values::predicate::CompiledTest;
 
@@ -47,7 +52,7 @@ impl Builder {
         }
         let next = self.attach(&tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
         // Rows enter in order, so only the limit on instances applies.
-        self.set_policy(next.from, ScopePolicy { orders: None, ..self.policy });
+        self.set_policy(next.from, &ScopePolicy { orders: None, instances_max: self.policy.instances_max });
         self.inside(pipeline, next.from, 1, self.reader)?;
         self.set(next.from, OrderedScope::default());
         Ok(next)
@@ -139,6 +144,8 @@ impl Builder {
     }
 
     pub(super) fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &ChainEnd) -> Result<ChainEnd> {
+        let policy = &scope.scheduling.policy;
+        let tail = &self.priority(policy, tail)?;
         let next = self.attach(tail, RowLocation::Anywhere, OperatorDescription::Operator(&stage.operator))?;
         let (kind, pipelines): (_, Vec<&Pipeline>) = match &scope.kind {
             LocalKind::Filter(kind, pipelines) => (BranchKind::Filter(*kind), pipelines.iter().collect()),
@@ -148,7 +155,6 @@ impl Builder {
                 (BranchKind::FlatMap { first, otherwise_row, inner_path }, pipelines.iter().collect())
             }
         };
-        let policy = scope.scheduling.policy;
         self.set_policy(next.from, policy);
         let reader = self.reader.of_nested(&stage.operator, Purpose::Scope);
         for (number, pipeline) in pipelines.iter().enumerate() {
@@ -161,6 +167,7 @@ impl Builder {
             serial: scope.serial,
             ordered: scope.ordered,
             each_apart: policy.orders.is_some() && !scope.serial,
+            priority: policy.priority().map(priority_of),
             may_begin_again: scope.stays_together.is_none(),
             remember: self.remember(stage),
             by_object: scope.by_object,
@@ -172,14 +179,22 @@ impl Builder {
     }
 
     pub(super) fn repeat(&mut self, plan: &RepeatScope, tail: &ChainEnd) -> Result<ChainEnd> {
+        let policy = plan.policy();
+        let tail = &self.priority(&policy, tail)?;
         let next = self.attach(tail, RowLocation::Home, OperatorDescription::Named("repeat"))?;
-        self.set_policy(next.from, plan.scheduling.policy);
+        self.set_policy(next.from, &policy);
         let mut tests = [Vec::new(), Vec::new()];
         let until = loop_test(plan.until.as_ref(), &mut tests[usize::from(!plan.until_first)]);
         let emit = loop_test(plan.emit.as_ref(), &mut tests[usize::from(!plan.emit_first)]);
+        // The value that orders the rows out of the body comes with the results of the tests after it.
+        let column = tests[1].len();
+        tests[1].extend(policy.priority().and_then(look_up));
         let [before, after] = tests.map(|by: Vec<Computation>| {
             let productive = vec![false; by.len()];
-            let scheduling = Scheduling { policy: plan.scheduling.policy, ..Scheduling::default() };
+            let mut policy = plan.scheduling.policy.clone();
+            // The tests of a message end together, so no value orders them.
+            policy.orders = policy.orders.filter(|orders| orders.priority().is_none());
+            let scheduling = Scheduling { policy, ..Scheduling::default() };
             let operator = Op::Modulate(ModulatePlan { over: Over::Current, by, productive, scheduling });
             Stage { operator, labels: Vec::new() }
         });
@@ -195,21 +210,33 @@ impl Builder {
         let overlaps = plan.overlaps();
         let shape = LoopShape { until, until_first, emit, emit_first, once, overlaps, collections_made };
         let may_share = self.may_share();
-        self.set(next.from, LoopScope::new(shape, visited, may_share));
+        match policy.priority() {
+            Some(priority) => self.set(next.from, PriorityLoop::new(shape, priority_of(priority), column)),
+            None => self.set(next.from, LoopScope::new(shape, visited, may_share)),
+        }
         Ok(next)
     }
 
+    /// Attaches the look-up of the value by which a policy orders the instances of a scope, if it is that of a key. Rows
+    /// then have it in computed column 0.
+    fn priority(&mut self, policy: &ScopePolicy, tail: &ChainEnd) -> Result<ChainEnd> {
+        let Some(by) = policy.priority().and_then(look_up) else { return Ok(*tail) };
+        let (over, by, productive) = (Over::Current, vec![by], vec![false]);
+        self.modulate(&ModulatePlan { over, by, productive, scheduling: Scheduling::default() }, *tail)
+    }
+
     /// Gives the operator of a scope its policy.
-    pub(super) fn set_policy(&mut self, scope: OpId, policy: ScopePolicy) {
-        let inside = policy.orders.map_or(Inside::default(), |orders| match orders.inside {
+    pub(super) fn set_policy(&mut self, scope: OpId, policy: &ScopePolicy) {
+        let inside = policy.orders.as_ref().map_or(Inside::default(), |orders| match orders.inside {
             WorkOrder::Dfs => Inside::Dfs,
             WorkOrder::Bfs => Inside::Bfs,
             WorkOrder::Fifo => Inside::Fifo,
         });
-        let between = policy.orders.map_or(Between::default(), |orders| match orders.between {
-            WorkOrder::Dfs => Between::Dfs,
-            WorkOrder::Bfs => Between::Bfs,
-            WorkOrder::Fifo => Between::Fifo,
+        let between = policy.orders.as_ref().map_or(Between::default(), |orders| match &orders.between {
+            InstanceOrder::Work(WorkOrder::Dfs) => Between::Dfs,
+            InstanceOrder::Work(WorkOrder::Bfs) => Between::Bfs,
+            InstanceOrder::Work(WorkOrder::Fifo) => Between::Fifo,
+            InstanceOrder::By(_) => Between::Rank,
         });
         self.topology.set_policy(scope, Policy { inside, between, instances_max: policy.instances_max });
     }
@@ -242,6 +269,19 @@ fn when(option: &ChooseOption) -> OptionMatch {
         ChooseOption::None => OptionMatch::Otherwise,
         ChooseOption::Any => OptionMatch::Always,
         ChooseOption::Unproductive => OptionMatch::Unproductive,
+    }
+}
+
+/// How a scope reads the value that orders its instances.
+fn priority_of(priority: &PriorityPlan) -> Priority {
+    Priority { is_sack: priority.of == PriorityOf::Sack, descending: priority.descending }
+}
+
+/// The look-up of the value that orders instances; `None` if rows carry it.
+fn look_up(priority: &PriorityPlan) -> Option<Computation> {
+    match &priority.of {
+        PriorityOf::Key(key) => Some(Computation::Priority(key.clone())),
+        PriorityOf::Sack => None,
     }
 }
 

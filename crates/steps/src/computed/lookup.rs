@@ -71,6 +71,43 @@ pub(crate) fn compute_key(objects: &ObjectColumn, key: &Name, context: &Executio
     Ok(column)
 }
 
+/// As [`compute_key`], for an order of work: takes the first of several values, and nothing of an object that cannot
+/// have the key.
+pub(crate) fn compute_priority(
+    objects: &ObjectColumn,
+    key: &Name,
+    context: &ExecutionContext,
+) -> Result<ComputedColumn> {
+    let view = &*context.view;
+    let id = view.key_of(key);
+    let objects = current(objects, context)?;
+    let kinds = Kinds::of(&objects);
+    let mut column: ComputedColumn = vec![None; objects.len()];
+    if let Some(id) = id {
+        let mut values = ValueRows::default();
+        view.vertex_values(&kinds.vertices.items, id, &mut values)?;
+        for (at, value) in values.row.drain(..).zip(values.value.drain(..)) {
+            column[kinds.vertices.row(at as usize)].get_or_insert(value);
+        }
+        view.edge_values(&kinds.edges.items, id, &mut values)?;
+        for (at, value) in values.row.into_iter().zip(values.value) {
+            column[kinds.edges.row(at as usize)].get_or_insert(value);
+        }
+    }
+    for (row, object) in kinds.others {
+        let is_key = |name: &Value| matches!(name, Value::String(text) if text == key);
+        column[row] = match object {
+            Value::Map(entries) => entries.iter().find(|(name, _)| is_key(name)).map(|(_, value)| value.clone()),
+            Value::Entry(entry) if is_key(&entry.0) => Some(entry.1.clone()),
+            Value::VertexProperty(property) => {
+                property.meta.iter().find(|(k, _)| Some(*k) == id).map(|(_, value)| value.clone())
+            }
+            _ => None,
+        };
+    }
+    Ok(column)
+}
+
 /// Returns a column with the value of each row. Fails if a row has several.
 fn only_values(values: ValueRows, rows: usize, key: &Name) -> Result<ComputedColumn> {
     let is_one_each = values.row.len() == rows && (0..).zip(&values.row).all(|(n, row)| n == *row);

@@ -11,9 +11,11 @@ use crate::rows::batch::{Loops, Rows, Tags};
 use crate::rows::codec;
 use crate::rows::column::ObjectColumn;
 use crate::rows::path::{Path, charge_newest};
+use crate::rows::rank::Rank;
 
 impl Batch for Rows {
     type Context = ExecutionContext;
+    type Rank = Rank;
 
     fn late(context: &ExecutionContext) -> Option<&dyn LateReads> {
         context.view.late()

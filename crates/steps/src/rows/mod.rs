@@ -8,6 +8,7 @@
 //! | `message`, [`codec`] | a batch as a message of the dataflow, and its binary form |
 //! | [`gather`] | rows of several batches in one |
 //! | [`held`] | rows and states that an operator keeps by group |
+//! | [`rank`] | the order of rows by a value, for scopes that work in that order |
 //! | [`needs`] | the reads of a batch, for a view that may be late |
 //! | [`kinds`], [`current`], [`named`] | a column by kind of object; properties as they are now; the meaning of a name for a row |
 
@@ -19,6 +20,7 @@ pub(crate) mod kinds;
 pub(crate) mod named;
 pub(crate) mod needs;
 pub(crate) mod path;
+pub(crate) mod rank;
 
 mod batch;
 mod binding;

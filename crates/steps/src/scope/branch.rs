@@ -13,7 +13,7 @@
 //! ([`crate::scope::answers`]).
 //!
 //! If the client asks for an order between instances, each row is a batch of its own, so that the runtime orders
-//! instances.
+//! instances. If a value orders them, those with the least rank are also let in first.
 //!
 //! If a `limit()` may end the stream, a row that passes leaves at its first result. Otherwise the rows of a message leave
 //! together.
@@ -29,7 +29,7 @@
 
 use std::ops::Range;
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 
 use mangrove_flow::{
     Apart, Batch as _, Cursor, GroupId, OpId, Operator, OuterTags, Output, QueryControl, Step, TagSet,
@@ -38,6 +38,7 @@ use mangrove_graph::{Error, Result};
 use mangrove_plan::logical::FilterKind;
 use mangrove_plan::physical::Merged;
 
+use crate::rows::rank::{Priority, Rank};
 use crate::rows::{ObjectColumn, Remember, Rows, Tags};
 use crate::scope::answers::{AskedRows, TestAnswers};
 use crate::scope::queue::{LeavingRows, WaitQueue};
@@ -76,6 +77,8 @@ pub(crate) struct BranchShape {
     pub ordered: bool,
     /// True if each row is a batch of its own.
     pub each_apart: bool,
+    /// The value that orders these batches. A computed value is in column 0.
+    pub priority: Option<Priority>,
     /// True if a heavy instance may begin again in a group of its own.
     pub may_begin_again: bool,
     /// The part of the results that paths remember.
@@ -91,6 +94,8 @@ pub(crate) struct BranchShape {
 /// A batch that has arrived, with its progress.
 struct WaitingBatch {
     rows: Rows,
+    /// The place of its instance among those of the scope.
+    rank: Option<Rank>,
     /// The rows that are inside, by their tags there.
     entered: Vec<u32>,
     /// The rows that enter; `None` for all.
@@ -122,6 +127,7 @@ impl WaitingBatch {
     fn new(rows: Rows, times: Option<Vec<u64>>) -> Self {
         WaitingBatch {
             rows,
+            rank: None,
             entered: Vec::new(),
             leaders: None,
             next: 0,
@@ -212,8 +218,9 @@ impl WaitingBatch {
 pub(crate) struct BranchScope {
     shape: BranchShape,
     queue: WaitQueue<WaitingBatch>,
-    /// The batches that have not entered, if each row is a batch of its own and only some may be inside.
-    waiting: VecDeque<u64>,
+    /// The batches that have not entered, if each row is a batch of its own and only some may be inside: by rank, then
+    /// in the order in which they came.
+    waiting: BTreeSet<(Option<Rank>, u64)>,
     /// The answers by vertex, if the answer depends on the object alone.
     answers: Option<TestAnswers>,
 }
@@ -221,7 +228,7 @@ pub(crate) struct BranchScope {
 impl BranchScope {
     pub fn new(shape: BranchShape) -> Self {
         let answers = shape.by_object.then(TestAnswers::default);
-        BranchScope { shape, queue: WaitQueue::default(), waiting: VecDeque::new(), answers }
+        BranchScope { shape, queue: WaitQueue::default(), waiting: BTreeSet::new(), answers }
     }
 
     fn exit(&self) -> usize {
@@ -281,30 +288,35 @@ impl BranchScope {
         if !keeps_bulk {
             inside.bulk = None;
         }
-        let scope_group = out.open_group(group, outer);
+        let scope_group = match batch.rank.clone() {
+            Some(rank) => out.open_ranked(group, outer, rank),
+            None => out.open_group(group, outer),
+        };
         self.queue.enter(scope_group, number);
         out.emit(edge, scope_group, inside)?;
         out.finish(edge, scope_group, count)
     }
 
-    /// Makes a batch of each row of a message.
+    /// Makes a batch of each row of a message. `ranks` are those of the rows.
     fn wait_apart(
         &mut self,
         group: GroupId,
         rows: &Rows,
+        ranks: Vec<Option<Rank>>,
         times: Option<&[u64]>,
         out: &mut Output<'_, Rows>,
     ) -> Result<()> {
-        for row in 0..rows.len() {
+        for (row, rank) in ranks.into_iter().enumerate() {
             let own = rows.take(&[row as u32]);
-            let bytes = own.bytes() as u64;
-            let state = WaitingBatch::new(own, times.map(|times| vec![times[row]]));
+            let bytes = (own.bytes() + rank.as_ref().map_or(0, Rank::bytes)) as u64;
+            let mut state = WaitingBatch::new(own, times.map(|times| vec![times[row]]));
+            state.rank = rank.clone();
             let number = match self.shape.ordered {
                 true => self.queue.push(group, state),
                 false => self.queue.push_apart(group, state),
             };
             self.queue.charge(number, bytes, out)?;
-            self.waiting.push_back(number);
+            self.waiting.insert((rank, number));
         }
         Ok(())
     }
@@ -404,7 +416,7 @@ impl BranchScope {
         let max = self.at_once(out).unwrap_or(usize::MAX);
         let mut is_any_done = false;
         while self.queue.inside_count() < max
-            && let Some(number) = self.waiting.pop_front()
+            && let Some((_, number)) = self.waiting.pop_first()
         {
             self.enter_rows(number, out)?;
             is_any_done |= !self.queue.is_inside(number);
@@ -497,10 +509,15 @@ impl Operator<Rows> for BranchScope {
         if port > 0 {
             return self.take_results(group, batch, out);
         }
+        let ranks = match self.shape.priority {
+            Some(priority) => priority.ranks(&batch, 0).into_iter().map(Some).collect(),
+            None if self.shape.each_apart => vec![None; batch.len()],
+            None => Vec::new(),
+        };
         batch.computed.clear();
         let times = if self.shape.merged == Merged::Apart { batch.bulk.take() } else { None };
         if self.shape.each_apart {
-            self.wait_apart(group, &batch, times.as_deref(), out)?;
+            self.wait_apart(group, &batch, ranks, times.as_deref(), out)?;
             self.admit(out)?;
             if !self.queue.is_releasing() {
                 while self.release(out)? == Step::More {}

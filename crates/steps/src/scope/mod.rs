@@ -6,6 +6,7 @@
 //! | [`modulate`] | `by(t)` | every message that enters | the index of the object that `by()` is applied to |
 //! | [`ordered`] | row-by-row operators that must keep an order | every message that enters | the index of the row |
 //! | [`repeat`] | `repeat` | every iteration | those of the group around it |
+//! | [`priority_loop`] | `repeat` with an order by a value | rows with one value | those of the group around it |
 //! | [`group`] | `group` | every group around it | the index of the key |
 //! | [`split`] | `union`, `choose`, `branch` | nothing: a barrier in a branch sees the whole stream | those of the group around it |
 //!
@@ -23,8 +24,11 @@
 mod answers;
 pub(crate) mod branch;
 pub(crate) mod group;
+pub(crate) mod loop_shape;
 pub(crate) mod modulate;
 pub(crate) mod ordered;
+pub(crate) mod priority_loop;
 mod queue;
+mod reached;
 pub(crate) mod repeat;
 pub(crate) mod split;

@@ -17,7 +17,7 @@ use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
 use mangrove_plan::physical::Over;
 
-use crate::computed::lookup::{compute_key, compute_map_column, compute_token};
+use crate::computed::lookup::{compute_key, compute_map_column, compute_priority, compute_token};
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::sizes::Sizes;
@@ -34,6 +34,8 @@ pub(crate) enum ByTaker {
     Identity,
     /// The value of a key.
     Key(Name),
+    /// The first value of a key, of any object.
+    Priority(Name),
     /// The value of a token.
     Token(mangrove_graph::Token),
     /// Keys or values of a map.
@@ -53,7 +55,9 @@ impl ByTaker {
     /// Returns what it reads of the objects from a row on.
     fn needs<'a>(&self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Need<'a> {
         match self {
-            ByTaker::Key(key) => needs::values(objects, from, Some(context.view.key_of(key).into_iter().collect())),
+            ByTaker::Key(key) | ByTaker::Priority(key) => {
+                needs::values(objects, from, Some(context.view.key_of(key).into_iter().collect()))
+            }
             ByTaker::Token(_) => needs::heads(objects, from),
             ByTaker::Identity | ByTaker::Column(_) | ByTaker::Test(_) | ByTaker::Pipeline { .. } => Need::Nothing,
         }
@@ -62,7 +66,9 @@ impl ByTaker {
     /// As [`ByTaker::needs`], of objects that are gathered.
     fn needs_among(&self, objects: &[Value], context: &ExecutionContext) -> Need<'static> {
         match self {
-            ByTaker::Key(key) => needs::values_among(objects, Some(context.view.key_of(key).into_iter().collect())),
+            ByTaker::Key(key) | ByTaker::Priority(key) => {
+                needs::values_among(objects, Some(context.view.key_of(key).into_iter().collect()))
+            }
             ByTaker::Token(_) => needs::heads_among(objects),
             ByTaker::Identity | ByTaker::Column(_) | ByTaker::Test(_) | ByTaker::Pipeline { .. } => Need::Nothing,
         }
@@ -73,6 +79,7 @@ impl ByTaker {
         Ok(Some(match self {
             ByTaker::Identity => objects.clone().into_values().into_iter().map(Some).collect(),
             ByTaker::Key(key) => compute_key(objects, key, context)?,
+            ByTaker::Priority(key) => compute_priority(objects, key, context)?,
             ByTaker::Token(token) => compute_token(objects, *token, context)?,
             ByTaker::Column(column) => compute_map_column(objects, *column)?,
             ByTaker::Test(test) => {
@@ -503,7 +510,8 @@ impl Operator<Rows> for Modulate {
         context: &'a ExecutionContext,
         control: &Arc<QueryControl>,
     ) -> Result<Need<'a>> {
-        if port > 0 || !self.by.iter().any(|taker| matches!(taker, ByTaker::Key(_) | ByTaker::Token(_))) {
+        let reads = |taker: &ByTaker| matches!(taker, ByTaker::Key(_) | ByTaker::Priority(_) | ByTaker::Token(_));
+        if port > 0 || !self.by.iter().any(reads) {
             return Ok(Need::Nothing);
         }
         if let Over::Current = self.over {

@@ -30,55 +30,19 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-use mangrove_flow::{
-    Cursor, Detail, GroupId, Operator, OuterTags, Output, QueryControl, Shared, SharedState, Step, TagSet,
-};
-use mangrove_graph::{FastMap, FastSet, Result, Value, VertexId};
-use mangrove_plan::logical::Operand;
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, OuterTags, Output, Shared, SharedState, Step, TagSet};
+use mangrove_graph::{FastMap, Result};
 use parking_lot::Mutex;
 
 use crate::barrier::merge::Merger;
-use crate::barrier::seen::SeenRows;
 use crate::barrier::shared_merge::SharedMerger;
 use crate::barrier::shared_seen::{Scratch, SharedSeen};
 use crate::barrier::visited::Visited;
 use crate::context::execution::ExecutionContext;
-use crate::limits::nesting;
+use crate::rows::Rows;
 use crate::rows::held::are_worth_a_pass;
-use crate::rows::path;
-use crate::rows::{BindingColumn, ObjectColumn, Rows};
-use crate::values::predicate::CompiledTest;
-
-/// The condition under which a row leaves the loop, or is emitted. Operands have their values of the current run.
-pub(crate) enum LoopCondition {
-    /// For every row.
-    Always,
-    /// After this many iterations.
-    Times(Operand, i64),
-    /// A test of the object.
-    Test(CompiledTest),
-    /// A boolean in this computed column.
-    Computed(usize),
-}
-
-/// The structure of a loop, fixed by the plan.
-pub(crate) struct LoopShape {
-    /// The condition under which a row leaves the loop.
-    pub until: Option<LoopCondition>,
-    /// True if `until` is tested before the body.
-    pub until_first: bool,
-    /// The condition under which a row is also emitted.
-    pub emit: Option<LoopCondition>,
-    /// True if `emit` is tested before the body.
-    pub emit_first: bool,
-    /// True if an instance goes on from each vertex only once.
-    pub once: bool,
-    /// True if an iteration begins with the first rows for it.
-    pub overlaps: bool,
-    /// The maximum number of collections that one iteration adds to a path: so many of its newest objects are checked
-    /// for their nesting.
-    pub collections_made: usize,
-}
+use crate::scope::loop_shape::{BEFORE, BODY, EXIT, LoopShape, check_nesting};
+use crate::scope::reached::Reached;
 
 /// The loop of one group outside.
 struct RunningLoop {
@@ -143,85 +107,6 @@ impl WaitingRows {
     }
 }
 
-/// The vertices that the instances of a loop have reached.
-enum Reached {
-    /// On one thread.
-    Own(FastSet<(u32, VertexId)>),
-    /// On several threads.
-    Shared(Arc<SharedSeen>),
-}
-
-/// The approximate bytes of an entry of the set of reached vertices.
-const REACHED_BYTES: u64 = 24;
-
-impl Reached {
-    fn new(is_shared: bool) -> Self {
-        match is_shared {
-            true => Reached::Shared(Arc::new(SharedSeen::new(SeenRows::default()))),
-            false => Reached::Own(FastSet::default()),
-        }
-    }
-
-    /// Returns the rows that reach a vertex for the first time. The results of the tests stay with their rows.
-    fn admit(&mut self, rows: Rows, scratch: &mut Scratch, out: &Output<'_, Rows>) -> Result<Rows> {
-        let (new, bytes) = match self {
-            Reached::Shared(reached) => reached.admit_vertices(&rows, scratch),
-            Reached::Own(reached) => {
-                let before = reached.len();
-                let mut is_new = |row: usize| match &rows.objects {
-                    ObjectColumn::Vertices(vertices) => reached.insert((rows.tag(row), vertices[row])),
-                    ObjectColumn::Edges(_) => true,
-                    ObjectColumn::Values(values) => match &values[row] {
-                        Value::Vertex(vertex) => reached.insert((rows.tag(row), *vertex)),
-                        _ => true,
-                    },
-                };
-                let new: Vec<u32> = (0..rows.len()).filter(|row| is_new(*row)).map(|row| row as u32).collect();
-                (new, (reached.len() - before) as u64 * REACHED_BYTES)
-            }
-        };
-        out.control().charge(bytes)?;
-        Ok(rows.keep(&new))
-    }
-
-    fn bytes(&self) -> u64 {
-        match self {
-            Reached::Own(reached) => reached.len() as u64 * REACHED_BYTES,
-            Reached::Shared(reached) => reached.bytes(),
-        }
-    }
-
-    /// Forgets what these instances have reached, or all. Returns the bytes of what it forgot. What several threads share
-    /// stays until the end of the loop.
-    fn forget(&mut self, tags: Option<&TagSet>) -> u64 {
-        let Reached::Own(reached) = self else { return 0 };
-        let before = reached.len();
-        match tags {
-            None => reached.clear(),
-            Some(tags) => reached.retain(|(tag, _)| !tags.contains(*tag)),
-        }
-        (before - reached.len()) as u64 * REACHED_BYTES
-    }
-
-    /// Returns the number of vertices that can be forgotten.
-    fn len(&self) -> usize {
-        match self {
-            Reached::Own(reached) => reached.len(),
-            Reached::Shared(_) => 0,
-        }
-    }
-
-    /// Returns the vertices in a form for several threads.
-    fn shared(&mut self) -> Arc<SharedSeen> {
-        let shared = match self {
-            Reached::Own(reached) => Arc::new(SharedSeen::of_vertices(std::mem::take(reached), REACHED_BYTES)),
-            Reached::Shared(reached) => return reached.clone(),
-        };
-        *self = Reached::Shared(shared.clone());
-        shared
-    }
-}
-
 /// An iteration, as the threads of an open run see it.
 struct Iteration {
     /// The group outside the loop.
@@ -268,10 +153,6 @@ pub(crate) struct LoopScope {
     joined: Option<Weak<SharedLoops>>,
     scratch: Scratch,
 }
-
-const BEFORE: usize = 0;
-const BODY: usize = 1;
-const EXIT: usize = 2;
 
 impl LoopScope {
     /// A loop whose `dedup()`s in the body share `visited`. `may_share` is for one whose rows may come in any order,
@@ -347,7 +228,8 @@ impl LoopScope {
         let Some(iteration) = loops.get(inside) else { return Ok(()) };
         let group = iteration.group;
         if port == 1 {
-            let rows = self.test(batch, true, iteration.number, group, out)?;
+            let mut rows = self.shape.test(batch, true, iteration.number, group, out)?;
+            rows.computed.clear();
             return out.emit(BODY, inside, rows);
         }
         if self.shape.collections_made > 0 {
@@ -356,51 +238,9 @@ impl LoopScope {
         if self.shape.once {
             batch = Reached::Shared(iteration.reached.clone()).admit(batch, &mut self.scratch, out)?;
         }
-        let rows = self.test(batch, false, iteration.number + 1, group, out)?;
-        iteration.next.add(rows, out)
-    }
-
-    fn holds(test: Option<&LoopCondition>, rows: &Rows, row: usize, iterations: u32) -> bool {
-        match test {
-            None => false,
-            Some(LoopCondition::Always) => true,
-            Some(LoopCondition::Times(_, times)) => i64::from(iterations) >= *times,
-            Some(LoopCondition::Test(test)) => test.holds(&rows.object(row)),
-            Some(LoopCondition::Computed(column)) => rows.computed_value(*column, row) == Some(&Value::Bool(true)),
-        }
-    }
-
-    /// Sends the rows that leave the loop here and the rows that are emitted. Returns the rows that go on.
-    fn test(
-        &self,
-        rows: Rows,
-        before: bool,
-        iterations: u32,
-        group: GroupId,
-        out: &mut Output<'_, Rows>,
-    ) -> Result<Rows> {
-        let until = (self.shape.until_first == before).then_some(self.shape.until.as_ref()).flatten();
-        let emit = (self.shape.emit_first == before).then_some(self.shape.emit.as_ref()).flatten();
-        let (mut leaving, mut staying) = (Vec::new(), Vec::new());
-        for row in 0..rows.len() {
-            if Self::holds(until, &rows, row, iterations) {
-                leaving.push(row as u32);
-                continue;
-            }
-            if Self::holds(emit, &rows, row, iterations) {
-                leaving.push(row as u32);
-            }
-            staying.push(row as u32);
-        }
-        let mut gone = rows.take(&leaving);
-        gone.computed.clear();
-        for loops in gone.loops.iter_mut().flatten() {
-            loops.pop();
-        }
-        out.emit(EXIT, group, gone)?;
-        let mut rows = if staying.len() == rows.len() { rows } else { rows.take(&staying) };
+        let mut rows = self.shape.test(batch, false, iteration.number + 1, group, out)?;
         rows.computed.clear();
-        Ok(rows)
+        iteration.next.add(rows, out)
     }
 
     /// Handles the end of an iteration, which is the first of those that are open: lets rows that wait into a new one, or
@@ -450,22 +290,9 @@ impl LoopScope {
     }
 }
 
-impl LoopCondition {
-    fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
-        match self {
-            LoopCondition::Times(operand, times) => {
-                *times = context.resolve_integer(operand, "the argument of times()")?;
-                Ok(())
-            }
-            LoopCondition::Test(test) => test.begin(context),
-            LoopCondition::Always | LoopCondition::Computed(_) => Ok(()),
-        }
-    }
-}
-
 impl Operator<Rows> for LoopScope {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
-        self.shape.until.iter_mut().chain(&mut self.shape.emit).try_for_each(|test| test.begin(context))
+        self.shape.begin(context)
     }
 
     fn share(&mut self) -> Option<Shared> {
@@ -509,7 +336,8 @@ impl Operator<Rows> for LoopScope {
         }
         let Some(&(group, iteration)) = self.outside.get(&inside) else { return Ok(()) };
         if port == 1 {
-            let rows = self.test(batch, true, iteration, group, out)?;
+            let mut rows = self.shape.test(batch, true, iteration, group, out)?;
+            rows.computed.clear();
             return out.emit(BODY, inside, rows);
         }
         if self.shape.collections_made > 0 {
@@ -520,7 +348,8 @@ impl Operator<Rows> for LoopScope {
         {
             batch = state.reached.admit(batch, &mut self.scratch, out)?;
         }
-        let rows = self.test(batch, false, iteration + 1, group, out)?;
+        let mut rows = self.shape.test(batch, false, iteration + 1, group, out)?;
+        rows.computed.clear();
         self.go_on(group, iteration, rows, out)
     }
 
@@ -576,16 +405,4 @@ impl Operator<Rows> for LoopScope {
         }
         Ok(Step::Done)
     }
-}
-
-/// Fails if a row would carry a value that nests too deep into the next iteration: as its object, in its sack, under a
-/// label, or among the newest objects of its path.
-fn check_nesting(rows: &Rows, newest: usize, control: &QueryControl) -> Result<()> {
-    if let ObjectColumn::Values(values) = &rows.objects {
-        nesting::check_all(values, control)?;
-    }
-    nesting::check_all(rows.sacks.iter().flatten(), control)?;
-    nesting::check_all(rows.bindings.iter().flat_map(BindingColumn::values), control)?;
-    let objects = rows.path.iter().flatten().flat_map(|path| path::newest_first(path).take(newest));
-    nesting::check_all(objects.map(|node| &node.object), control)
 }

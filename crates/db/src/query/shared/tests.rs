@@ -218,3 +218,26 @@ fn the_figures_of_a_query_are_shown_while_it_runs() {
     let end = gauges.read();
     assert!(end.messages > 0 && end.memory_peak_bytes > 0, "{end:?}");
 }
+
+/// A query counts for the tenant that its traversal names, unless the program names one in the options.
+#[test]
+fn a_traversal_names_its_tenant() {
+    let [named, given] = ["named", "given"].map(Tenant::new);
+    for (tenant, counts) in [(Tenant::default(), &named), (given.clone(), &given)] {
+        let database = executors(1);
+        let pool = database.executors().unwrap();
+        let cancel = Arc::new(AtomicBool::new(false));
+        let options = QueryOptions { cancel: cancel.clone(), tenant, ..QueryOptions::default() };
+        let endless = "g.with('tenant', 'named').inject(1).repeat(identity()).until(is(2))";
+        let run = move || run_query(&database, endless, options, &mut |_| Ok(()));
+        let worker = thread::Builder::new().spawn(run).unwrap();
+        while pool.share(counts).share.is_none() {
+            assert!(!worker.is_finished(), "the query has no end");
+            thread::sleep(LOOK_INTERVAL);
+        }
+        let share = |tenant| pool.share(tenant).share;
+        assert_eq!([share(&named), share(&given)].map(|share| share.is_some()), [counts == &named, counts == &given]);
+        cancel.store(true, Ordering::Relaxed);
+        assert_eq!(worker.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+}

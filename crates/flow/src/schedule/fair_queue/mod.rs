@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::tenant::{Tenant, Weight};
+use super::tenant::{Tenant, TenantShare, Weight};
 
 /// The class of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,6 +260,15 @@ impl<T> FairQueue<T> {
         if let Some(number) = self.numbers.get(tenant).copied() {
             self.state(number).weight = weight;
         }
+    }
+
+    /// Returns a tenant's part of the executors at the moment.
+    pub fn share(&self, tenant: &Tenant) -> TenantShare {
+        let weight = self.weights.get(tenant).copied().unwrap_or_default();
+        let present = || self.tenants.iter().flatten().filter(|state| !state.is_absent());
+        let has_task = present().any(|state| state.name == *tenant);
+        let all: u32 = present().map(|state| state.weight.get()).sum();
+        TenantShare { weight, share: has_task.then(|| f64::from(weight.get()) / f64::from(all)) }
     }
 
     /// Takes out all tasks.

@@ -386,3 +386,24 @@ fn absent_tenants_are_forgotten() {
     assert!(known <= 2 * ABSENT_TENANTS_MAX, "{known} tenants are known");
     assert_eq!(simulation.queue.weights.len(), 1, "a weight that was set stays");
 }
+
+/// The share of a tenant is its weight among those of all tenants that have a task, also while the task runs.
+#[test]
+fn a_share_counts_the_tenants_that_are_there() {
+    let mut simulation = Simulation::new(1, 3);
+    let share = |simulation: &Simulation, name: &str| simulation.queue.share(&Tenant::new(name));
+    simulation.queue.set_weight(&Tenant::new("ada"), weight(300));
+    assert_eq!(share(&simulation, "ada"), TenantShare { weight: weight(300), share: None });
+    simulation.add("ada", TaskClass::Query, 1);
+    simulation.add("ada", TaskClass::Query, 1);
+    assert_eq!(share(&simulation, "ada").share, Some(1.0));
+    simulation.add("bob", TaskClass::Query, 1);
+    assert_eq!(share(&simulation, "ada").share, Some(0.75));
+    assert_eq!(share(&simulation, "bob"), TenantShare { weight: Weight::DEFAULT, share: Some(0.25) });
+    assert_eq!(share(&simulation, "eve"), TenantShare { weight: Weight::DEFAULT, share: None });
+    let (ticket, _job) = simulation.queue.take().expect("a task waits");
+    assert_eq!(share(&simulation, "bob").share, Some(0.25));
+    drop(ticket);
+    while simulation.step().is_some() || simulation.queue.len() > 0 {}
+    assert_eq!(share(&simulation, "ada").share, None);
+}

@@ -76,6 +76,7 @@ fn the_source_configures_the_traversal() {
     assert_eq!(configuration.side_effects.len(), 1);
     let options = compiled("g.withStrategies(new OptionsStrategy(evaluationTimeout: 7, other: 'x')).V()");
     assert_eq!(options.configuration.timeout_millis, Some(7));
+    assert_eq!(compiled("g.with('tenant', 'reports').V()").configuration.tenant.as_deref(), Some("reports"));
     assert!(
         !compiled("g.withStrategies(ReadOnlyStrategy).withoutStrategies(ReadOnlyStrategy).V()").configuration.read_only
     );
