@@ -89,6 +89,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         takes_any_order: false,
         is_ordered: plan.reason_for_one_thread().is_some(),
         reader: OrderReader::STREAM,
+        has_unordered_instances: false,
         policy: plan.policy,
         descriptions: Vec::new(),
         described,
@@ -171,6 +172,8 @@ struct Builder {
     /// True if rows must keep their order at this point, because they were sorted.
     is_ordered: bool,
     reader: OrderReader,
+    /// True inside a scope whose instances may be worked off in any order.
+    has_unordered_instances: bool,
     /// The policy that the source asks for.
     policy: ScopePolicy,
     descriptions: Vec<(usize, String)>,
@@ -217,6 +220,8 @@ impl Builder {
         self.any_order[id as usize] = is_unordered;
         if is_unordered {
             self.topology.set_unordered(id);
+        } else if self.has_unordered_instances {
+            self.topology.set_unordered_instances(id);
         }
     }
 
@@ -300,11 +305,15 @@ impl Builder {
         self.depth += 1;
         let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let loop_around = self.visited.take();
+        // Results of an instance are results of its row outside.
+        let is_unordered = self.is_unordered();
+        let instances_outside = std::mem::replace(&mut self.has_unordered_instances, is_unordered);
         let outside = std::mem::replace(&mut self.reader, reader);
         let takes_any_order = std::mem::take(&mut self.takes_any_order);
         let was_nested = std::mem::replace(&mut self.is_nested, true);
         let end = self.chain(pipeline, begin)?;
         (self.reader, self.takes_any_order, self.is_nested) = (outside, takes_any_order, was_nested);
+        self.has_unordered_instances = instances_outside;
         self.visited = loop_around;
         self.depth -= 1;
         let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
