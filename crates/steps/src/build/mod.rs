@@ -27,11 +27,12 @@ use mangrove_plan::physical::{
     PropertyWrite, Requirements, Stage,
 };
 
+use crate::barrier::barrier_step::Barrier;
 use crate::barrier::dedup::Dedup;
 use crate::barrier::fold_into::FoldInto;
 use crate::barrier::group_count::GroupCount;
 use crate::barrier::inject::Inject;
-use crate::barrier::merge::{Barrier, PassingMerge};
+use crate::barrier::merge::PassingMerge;
 use crate::barrier::order::Order;
 use crate::barrier::range::{Range, Tail};
 use crate::barrier::reduce::{Reduce, ReduceKind};
@@ -587,7 +588,10 @@ impl Builder {
             }
             Op::Subgraph(name) => self.gather(&tail, stage, Subgraph::new(name.clone()))?,
             Op::Cap(names) => self.gather(&tail, stage, Cap::new(names.clone(), remember))?,
-            Op::Barrier { norm_sack } => self.gather(&tail, stage, Barrier::new(*norm_sack))?,
+            Op::Barrier { norm_sack } => {
+                let may_share = self.may_share();
+                self.gather(&tail, stage, Barrier::new(*norm_sack, may_share))?
+            }
             Op::FoldInto(seed, operator) => {
                 self.gather(&tail, stage, FoldInto::new(seed.clone(), *operator, remember))?
             }
