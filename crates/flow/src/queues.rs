@@ -220,8 +220,8 @@ impl<B> Queues<B> {
     }
 
     /// Cuts the first batch that enters an operator in two with `cut`, which returns rows after the one at hand. They
-    /// stay first. The batch goes to the end of the queue, but before the end of its group, and before each message of its
-    /// group for which `comes_after` returns true, given the batch and the message (FLOW-45).
+    /// stay first. The batch goes to the end of the queue, but before the end of its group, and before each message of
+    /// its group for which `comes_after` returns true, given the batch and the message (FLOW-45).
     pub fn step_aside(
         &mut self,
         operator: OpId,

@@ -135,8 +135,8 @@ impl<B: Batch> Work<B> {
         Ok(())
     }
 
-    /// Lets passing operators send what they hold: all of them, or those whose rows gain nothing by waiting. Returns true
-    /// if messages wait then.
+    /// Lets passing operators send what they hold: all of them, or those whose rows gain nothing by waiting. Returns
+    /// true if messages wait then.
     pub fn flush(&mut self, all: bool, control: &Arc<QueryControl>) -> Result<bool> {
         if mutation::is_set(Mutation::PassingOperatorKeepsRows) {
             return Ok(false);

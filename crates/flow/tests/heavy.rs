@@ -197,7 +197,7 @@ fn light_instances_do_not_wait_for_a_heavy_one() {
         let beside = run(true, keeps, in_order, true);
         let waiting = run(true, keeps, in_order, false);
         println!(
-            "keeps {keeps}, in order {in_order}: alone {alone:?}, beside a heavy one {beside:?}, without a rule {waiting:?}"
+            "keeps {keeps}, in order {in_order}: alone {alone:?}, beside a heavy one {beside:?}, no rule {waiting:?}"
         );
         assert!(beside.light * 10 <= alone.light * 11, "{} messages, {} alone", beside.light, alone.light);
         assert!(waiting.light > 10 * alone.light, "the heavy instance costs nothing");
@@ -224,8 +224,8 @@ impl Kernel<Numbers> for Nine {
     }
 }
 
-/// Runs a scope of a hundred instances in which each message counts its first unfinished instance as heavy. Returns true
-/// if the instances leave in their order, and true if the rows of each instance do.
+/// Runs a scope of a hundred instances in which each message counts its first unfinished instance as heavy. Returns
+/// true if the instances leave in their order, and true if the rows of each instance do.
 fn keeps_order(set_order: fn(&mut TopologyBuilder, OpId)) -> (bool, bool) {
     let mut b = TopologyBuilder::default();
     let all: Vec<OpId> = (0..6).map(|_| b.operator(Placement::Home)).collect();

@@ -37,8 +37,8 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// With `norm_sack`, the sacks of each instance are scaled so that they add up to 1. `may_share` is for a barrier whose
-    /// rows may come in any order, and whose groups are few.
+    /// With `norm_sack`, the sacks of each instance are scaled so that they add up to 1. `may_share` is for a barrier
+    /// whose rows may come in any order, and whose groups are few.
     pub fn new(norm_sack: bool, may_share: bool) -> Self {
         Barrier { norm_sack, may_share: may_share && !norm_sack, memory: Memory::Groups(FastMap::default()) }
     }
