@@ -108,6 +108,14 @@ fn what_is_shared_is_the_same() {
         "g.V().emit(hasLabel('person')).repeat(out('manages')).times(4).groupCount().by('name').unfold()",
         "g.V(0, 1, 2).repeat(out('manages').repeat(both('manages')).times(2)).times(3).groupCount().unfold()",
         "g.V(0, 1, 2).repeat(both('manages')).times(4).path().dedup().count()",
+        "g.V().both().barrier().both().barrier().groupCount().unfold()",
+        "g.V().barrier().values('level').barrier().count()",
+        "g.V(0, 20).repeat(both('manages').barrier()).times(5).groupCount().unfold()",
+        "g.V().both().barrier().limit(10).count()",
+        "g.V().outE().barrier().outV().barrier().dedup()",
+        "g.withSack(1.0d).V().both().barrier(normSack).both().count()",
+        "g.V().both().both().both().both().count()",
+        "g.V().union(both().both().both(), outE().inV().both().both()).both().count()",
     ] {
         let expected = alone(&database, traversal);
         assert!(!expected.is_empty() && expected != [format!("{:?} 1", Value::I64(0))], "{traversal}");

@@ -59,6 +59,14 @@ impl<B: Batch> AnyOperator<B> {
         }
     }
 
+    /// See [`Operator::keeps_rows`].
+    pub(crate) fn keeps_rows(&self) -> bool {
+        match self {
+            AnyOperator::Kernel(_) => false,
+            AnyOperator::Stateful(operator) => operator.is_passing() && operator.keeps_rows(),
+        }
+    }
+
     /// See [`Operator::flush`].
     pub(crate) fn flush(&mut self, out: &mut Output<'_, B>) -> Result<()> {
         match self {

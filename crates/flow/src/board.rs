@@ -215,9 +215,15 @@ impl<B> Board<B> {
         wake_up(home);
     }
 
-    /// Takes the first parcel, for a helper.
-    pub fn take(&self) -> Option<Parcel<B>> {
+    /// Takes the first parcel, for a helper. With a token, takes it only if it belongs to that one.
+    pub fn take(&self, token: Option<Token>) -> Option<Parcel<B>> {
+        if token.is_some() && !self.has_offers() {
+            return None;
+        }
         let mut state = self.state.lock();
+        if token.is_some_and(|token| state.offered.front().is_some_and(|first| first.token != token)) {
+            return None;
+        }
         let parcel = state.offered.pop_front()?;
         state.stats.parcels += 1;
         self.offers.store(state.offered.len() as u32, Ordering::Relaxed);
@@ -246,11 +252,12 @@ impl<B> Board<B> {
         is_full
     }
 
-    /// Says that a parcel is worked off. Everything that it sends home was sent before (FLOW-21).
-    pub fn worked_off(&self, token: Token) {
+    /// Says that this many parcels of a token are worked off. Everything that they send home was sent before (FLOW-21).
+    pub fn worked_off(&self, token: Token, parcels: u32) {
         let wake = {
             let mut state = self.state.lock();
-            if state.work_off(token) { self.announce(&mut state) } else { None }
+            let is_last = (0..parcels).fold(false, |is_last, _| state.work_off(token) || is_last);
+            if is_last { self.announce(&mut state) } else { None }
         };
         wake_up(wake);
     }

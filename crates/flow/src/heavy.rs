@@ -16,8 +16,9 @@
 //!
 //! - **FLOW-44.** An instance begins again only if its scope's operator agrees ([`crate::Operator::set_apart`]): no
 //!   result of the instance has left, and the operator drops results that it still receives for the old instance.
-//! - **FLOW-45.** Rows of a message go before the rest of a heavy row only at an operator whose rows need no order, and
-//!   before the end of their group.
+//! - **FLOW-45.** Rows of a message go before the rest of a heavy row only before the end of their group. At an operator
+//!   whose rows need no order, any rows do. At one where the rows of each instance must keep their order, only rows of
+//!   other instances do.
 
 use crate::group::GroupId;
 use crate::topology::OpId;

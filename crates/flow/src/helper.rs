@@ -12,6 +12,11 @@
 //! Between two turns a helper holds nothing of the run but its replicas: what is left of a parcel at the end of a turn
 //! goes back to the board. So a run never waits for a helper that has no thread at the moment: the home works off what
 //! waits on the board, and the run ends without the helper.
+//!
+//! - **FLOW-46.** A helper may keep rows of a parcel to merge them with rows of further parcels of the same token
+//!   ([`crate::Operator::keeps_rows`]). It says that these parcels are worked off when it has sent everything home that
+//!   follows from the rows. It lets go of them at the end of its turn, or if the next parcel on the board is not one of
+//!   the token.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -87,6 +92,9 @@ pub struct Helper<B: Batch> {
     has_begun: bool,
     /// The token of the parcel at hand, during a turn.
     token: Option<Token>,
+    /// The parcels of the token that the helper has not said to be worked off: the one at hand, and those of which it
+    /// keeps rows (FLOW-46).
+    parcels: u32,
     /// The version of the cancellations that the helper has seen.
     version: u64,
     status: HelperStatus,
@@ -124,6 +132,7 @@ impl<B: Batch> Helper<B> {
             no_context,
             has_begun: false,
             token: None,
+            parcels: 0,
             version: 0,
             status: HelperStatus::Busy,
         }
@@ -199,11 +208,12 @@ impl<B: Batch> Helper<B> {
             let token = match self.token {
                 Some(token) => token,
                 None => {
-                    let Some(Parcel { token, message }) = board.take() else {
+                    let Some(Parcel { token, message }) = board.take(None) else {
                         status = HelperStatus::Idle;
                         break;
                     };
                     self.version = u64::MAX;
+                    self.parcels = 1;
                     turn.work.router.accept_shared(message);
                     if let Some(asking) = &mut turn.work.asking {
                         asking.token = Some(token);
@@ -218,14 +228,30 @@ impl<B: Batch> Helper<B> {
             }
             let is_done = match RUNNING.set(control, || turn.work.run(control, 1))? {
                 Progress::Yielded => false,
-                Progress::Idle => !turn.work.flush(control)?,
+                Progress::Idle => {
+                    let mut waits = turn.work.flush(false, control)?;
+                    if !waits && turn.work.keeps_rows() {
+                        if mutation::is_set(Mutation::KeptParcelIsDone) {
+                            board.worked_off(token, std::mem::take(&mut self.parcels));
+                        }
+                        waits = match board.take(Some(token)) {
+                            Some(Parcel { message, .. }) => {
+                                self.parcels += 1;
+                                turn.work.router.accept_shared(message);
+                                true
+                            }
+                            None => turn.work.flush(true, control)?,
+                        };
+                    }
+                    !waits
+                }
                 Progress::Results | Progress::Waiting | Progress::Complete => {
                     return Err(Error::bug("a helper has no results of its own"));
                 }
             };
             if is_done && mutation::is_set(Mutation::DoneBeforeSent) {
                 self.token = None;
-                board.worked_off(token);
+                board.worked_off(token, self.parcels);
                 status = HelperStatus::Full;
                 break;
             }
@@ -238,7 +264,7 @@ impl<B: Batch> Helper<B> {
             }
             if is_done {
                 self.token = None;
-                board.worked_off(token);
+                board.worked_off(token, self.parcels);
             }
             if status == HelperStatus::Full {
                 break;
@@ -250,7 +276,7 @@ impl<B: Batch> Helper<B> {
         if let Some(token) = self.token.filter(|_| is_last || status == HelperStatus::Full)
             && status != HelperStatus::Over
         {
-            turn.work.flush(control)?;
+            turn.work.flush(true, control)?;
             turn.work.combine_homebound(control)?;
             if !turn.work.router.homebound.is_empty() && board.send_home(&mut turn.work.router.homebound) {
                 status = HelperStatus::Full;
@@ -258,7 +284,7 @@ impl<B: Batch> Helper<B> {
             let rest = turn.work.parcels_of_all(token, control)?;
             self.token = None;
             board.put_down(rest);
-            board.worked_off(token);
+            board.worked_off(token, self.parcels);
         }
         let nanos = control.clock().now_nanos().saturating_sub(started);
         turn.work.account(board, nanos);

@@ -31,7 +31,7 @@
 //! | [`clock`] | the clock that time limits go by |
 //! | [`schedule`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-45 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! The invariants FLOW-1 to FLOW-46 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
 //! they work together.
 //!
 //! The same topology runs on one node (the thread of a caller or an [executor](schedule)) or on several, where [`Exchange`]

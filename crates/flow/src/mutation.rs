@@ -13,6 +13,8 @@ pub enum Mutation {
     HomeSleepsBesideWork,
     /// A passing operator of a helper keeps what it holds.
     PassingOperatorKeepsRows,
+    /// A parcel is worked off although the helper keeps rows of it (FLOW-46).
+    KeptParcelIsDone,
     /// A cancellation does not reach nested groups (FLOW-40).
     CancellationStopsAtGroup,
     /// A cancellation reaches the instances nested in the next instance (FLOW-40).

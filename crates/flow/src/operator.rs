@@ -112,10 +112,17 @@ pub trait Operator<B: Batch>: Send {
         let _ = state;
     }
 
-    /// On a helper, which is about to end its parcel: sends what a passing operator holds.
+    /// Sends what a passing operator holds. A helper calls this before it ends a parcel, and the home before it waits
+    /// for helpers.
     fn flush(&mut self, out: &mut Output<'_, B>) -> Result<()> {
         let _ = out;
         Ok(())
+    }
+
+    /// Returns true if a passing operator holds rows that gain by waiting for more. A helper then keeps them until it
+    /// finds no further parcel of the same token (FLOW-46).
+    fn keeps_rows(&self) -> bool {
+        false
     }
 
     /// Receives the end of a group at a port (FLOW-3). The group had the instances (tags) `0..instances`. This default

@@ -219,12 +219,14 @@ impl<B> Queues<B> {
         taken
     }
 
-    /// Cuts the first batch that enters an operator in two with `cut`, which returns the rows after the one at hand. They
-    /// stay first; the batch goes to the end of the queue, but before the end of its group (FLOW-45).
+    /// Cuts the first batch that enters an operator in two with `cut`, which returns rows after the one at hand. They
+    /// stay first. The batch goes to the end of the queue, but before the end of its group, and before each message of
+    /// its group for which `comes_after` returns true, given the batch and the message (FLOW-45).
     pub fn step_aside(
         &mut self,
         operator: OpId,
         cut: impl FnOnce(&mut Message<B>) -> Result<Option<Box<Message<B>>>>,
+        comes_after: impl Fn(&Message<B>, &Message<B>) -> bool,
     ) -> Result<()> {
         let at = self.at(operator).0;
         let queue = &mut self.inboxes[at].entering;
@@ -233,13 +235,11 @@ impl<B> Queues<B> {
             queue.push_front(heavy);
             return Ok(());
         };
+        let is_end = |message: &Message<B>| !message.is_data() && !mutation::is_set(Mutation::HeavyRowGoesAfterEnd);
+        let stays_after = |message: &Message<B>| is_end(message) || comes_after(&heavy, message);
+        let next = queue.iter().position(|message| message.group == heavy.group && stays_after(message));
+        queue.insert(next.unwrap_or(queue.len()), heavy);
         queue.push_front(others);
-        let is_end = |message: &Message<B>| !message.is_data() && message.group == heavy.group;
-        let end = queue
-            .iter()
-            .position(|message| is_end(message))
-            .filter(|_| !mutation::is_set(Mutation::HeavyRowGoesAfterEnd));
-        queue.insert(end.unwrap_or(queue.len()), heavy);
         Ok(())
     }
 

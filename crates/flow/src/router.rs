@@ -32,7 +32,7 @@ use crate::group::{GroupId, NodeId, OuterTags};
 use crate::lanes::{LaneNumber, Lanes, Place};
 use crate::message::{Body, Message};
 use crate::queues::Queues;
-use crate::topology::{Exchange, OpId, Topology};
+use crate::topology::{Exchange, OpId, RowOrder, Topology};
 
 /// The maximum number of boxes that a router keeps for later messages.
 const SPARE_BOXES_MAX: usize = 8;
@@ -386,18 +386,29 @@ impl<B: Batch> Router<B> {
         }
     }
 
-    /// Lets the rows that follow a heavy row in its message go first, if their operator needs no order (FLOW-45).
+    /// Lets the rows that follow a heavy row in its message go first, if the order at their operator allows that
+    /// (FLOW-45).
     pub fn step_aside(&mut self, place: Place, control: &QueryControl) -> Result<()> {
+        let order = self.topology.row_order(place.operator);
         // FLOW-12: between nodes, each message counts.
-        if self.nodes > 1 || place.lane > 0 || !self.topology.is_unordered(place.operator) {
+        if self.nodes > 1 || place.lane > 0 || order == RowOrder::Kept {
             return Ok(());
         }
+        let by_instance = order == RowOrder::KeptByInstance;
         let spare = &mut self.spare;
-        self.queues.step_aside(place.operator, |heavy| {
+        let cut = |heavy: &mut Message<B>| {
             let Body::Data { batch: Some(batch), charged } = &mut heavy.body else { return Ok(None) };
-            let next = heavy.cursor.row as usize + 1;
-            if next >= batch.rows() || matches!(heavy.cursor.detail, Detail::Held(_)) {
+            let (at, rows) = (heavy.cursor.row as usize, batch.rows());
+            if at + 1 >= rows || matches!(heavy.cursor.detail, Detail::Held(_)) {
                 return Ok(None);
+            }
+            let mut next = at + 1;
+            if by_instance {
+                let is_heavy = |row: &usize| batch.tag(*row) == batch.tag(at);
+                next += (next..rows).take_while(is_heavy).count();
+                if next == rows || (next..rows).any(|row| is_heavy(&row)) {
+                    return Ok(None);
+                }
             }
             let rest = batch.split_off(next);
             // FLOW-13: each part is charged for itself.
@@ -407,7 +418,17 @@ impl<B: Batch> Router<B> {
             let mut others = message_in(spare, heavy.operator, heavy.port, heavy.group, Body::data(rest));
             charge(&mut others, control)?;
             Ok(Some(others))
-        })
+        };
+        let comes_after = |heavy: &Message<B>, message: &Message<B>| {
+            let row = heavy.cursor.row as usize;
+            match (&heavy.body, &message.body) {
+                (Body::Data { batch: Some(heavy), .. }, Body::Data { batch: Some(batch), .. }) if by_instance => {
+                    (0..batch.rows()).any(|at| batch.tag(at) == heavy.tag(row))
+                }
+                _ => false,
+            }
+        };
+        self.queues.step_aside(place.operator, cut, comes_after)
     }
 
     /// Receives a frame from another node.

@@ -59,6 +59,18 @@ pub struct Edge {
     pub(crate) all_send: bool,
 }
 
+/// The order in which an operator without state works off the rows of a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RowOrder {
+    /// That in which they come.
+    #[default]
+    Kept,
+    /// The rows of an instance in the order in which they come; instances in any order.
+    KeptByInstance,
+    /// Any order.
+    Any,
+}
+
 /// The operators of a query and the edges between them. It never changes after it is built.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
@@ -68,8 +80,7 @@ pub struct Topology {
     /// others.
     scope_ends: Vec<OpId>,
     policies: Vec<Policy>,
-    /// For each operator, true if its rows need no order.
-    unordered: Vec<bool>,
+    orders: Vec<RowOrder>,
     sets_all_apart: bool,
     /// The innermost scope around each operator, by the number of the scope's operator.
     around: Vec<Option<OpId>>,
@@ -116,9 +127,9 @@ impl Topology {
         self.sets_all_apart
     }
 
-    /// Returns true if an operator may work off the rows of a group in any order.
-    pub(crate) fn is_unordered(&self, operator: OpId) -> bool {
-        self.unordered[operator as usize]
+    /// Returns the order of rows at an operator.
+    pub(crate) fn row_order(&self, operator: OpId) -> RowOrder {
+        self.orders[operator as usize]
     }
 
     /// Returns the first operator inside a scope, and how many there are, with those of nested scopes.
@@ -148,7 +159,7 @@ impl TopologyBuilder {
         self.topology.placements.push(placement);
         self.topology.scope_ends.push(0);
         self.topology.policies.push(Policy::default());
-        self.topology.unordered.push(false);
+        self.topology.orders.push(RowOrder::default());
         id
     }
 
@@ -159,7 +170,13 @@ impl TopologyBuilder {
 
     /// Says that an operator without state may work off the rows of a group in any order.
     pub fn set_unordered(&mut self, operator: OpId) {
-        self.topology.unordered[operator as usize] = true;
+        self.topology.orders[operator as usize] = RowOrder::Any;
+    }
+
+    /// Says that an operator without state may work off the instances of a group in any order, but the rows of each
+    /// instance in theirs.
+    pub fn set_unordered_instances(&mut self, operator: OpId) {
+        self.topology.orders[operator as usize] = RowOrder::KeptByInstance;
     }
 
     /// For tests: each message in a scope counts its first instance as heavy.

@@ -135,14 +135,17 @@ impl<B: Batch> Work<B> {
         Ok(())
     }
 
-    /// On a helper: lets its passing operators send what they hold. Returns true if messages wait then.
-    pub fn flush(&mut self, control: &Arc<QueryControl>) -> Result<bool> {
+    /// Lets passing operators send what they hold: all of them, or those whose rows gain nothing by waiting. Returns
+    /// true if messages wait then.
+    pub fn flush(&mut self, all: bool, control: &Arc<QueryControl>) -> Result<bool> {
         if mutation::is_set(Mutation::PassingOperatorKeepsRows) {
             return Ok(false);
         }
         for id in 0..self.operators.len() as OpId {
-            if let AnyOperator::Stateful(operator) = &self.operators[id as usize]
-                && operator.is_passing()
+            let operator = &self.operators[id as usize];
+            if let AnyOperator::Stateful(passing) = operator
+                && passing.is_passing()
+                && (all || !operator.keeps_rows())
             {
                 let flush = |operator: &mut AnyOperator<B>, out: &mut Output<'_, B>| {
                     operator.flush(out)?;
@@ -152,6 +155,11 @@ impl<B: Batch> Work<B> {
             }
         }
         Ok(self.router.next_ready().is_some())
+    }
+
+    /// Returns true if a passing operator holds rows that gain by waiting for more.
+    pub fn keeps_rows(&self) -> bool {
+        self.operators.iter().any(AnyOperator::keeps_rows)
     }
 
     /// The counts of this thread.
@@ -199,6 +207,10 @@ impl<B: Batch> Work<B> {
                     return Ok(Progress::Complete);
                 }
                 if self.sharing.as_ref().is_some_and(|sharing| sharing.is_away()) {
+                    // What passing operators hold for speed is work that this thread has time for.
+                    if self.router.next_ready().is_none() && self.flush(true, control)? {
+                        continue;
+                    }
                     // A run that waits takes no message, before which it would look at its limits.
                     control.check()?;
                     return Ok(Progress::Waiting);
@@ -540,7 +552,7 @@ impl<B: Batch> Work<B> {
             if let Some(Parcel { token, message, .. }) = board.take_back() {
                 // Before an end that waits in the inbox: it must not overtake the message when the token is closed.
                 self.router.bring_before_all(message, control)?;
-                board.worked_off(token);
+                board.worked_off(token, 1);
             }
         } else if board.has_idle_thread()
             && let Some(sharing) = &self.sharing

@@ -12,7 +12,7 @@ use mangrove_flow::{
     Placement, Progress, QueryLimits, Step, TagSet, TopologyBuilder,
 };
 use mangrove_graph::Result;
-use toys::{Numbers, Sink, Start, control};
+use toys::{Neighbors, Numbers, Scope, Sink, Start, control};
 
 /// A row is the number of an instance, times this, plus the rows that the instance makes.
 const INSTANCE: i64 = 1_000_000;
@@ -154,7 +154,8 @@ struct Outcome {
 
 /// Runs a hundred light instances, and first a heavy one if there is one. `keeps`: each instance has one result, when
 /// its group ends; otherwise each row is a result.
-fn run(has_heavy: bool, keeps: bool, rule: Rule) -> Outcome {
+/// `in_order`: the rows of each instance keep their order.
+fn run(has_heavy: bool, keeps: bool, in_order: bool, rule: Rule) -> Outcome {
     let mut b = TopologyBuilder::default();
     let count = if keeps { 5 } else { 4 };
     let all: Vec<OpId> = (0..count).map(|_| b.operator(Placement::Home)).collect();
@@ -167,7 +168,10 @@ fn run(has_heavy: bool, keeps: bool, rule: Rule) -> Outcome {
     }
     b.connect(last, scope, 1, Exchange::Local);
     b.connect(scope, all[count - 1], 0, Exchange::Local);
-    b.set_unordered(make);
+    match in_order {
+        true => b.set_unordered_instances(make),
+        false => b.set_unordered(make),
+    }
     let each = EachRow { rule, end: last + 1, inside: HashMap::new(), has_ended: false };
     let mut operators = vec![AnyOperator::kernel(Start), AnyOperator::stateful(each), AnyOperator::kernel(MakeRows)];
     if keeps {
@@ -202,15 +206,86 @@ fn run(has_heavy: bool, keeps: bool, rule: Rule) -> Outcome {
 /// The light instances have their results after at most a tenth more messages than without the heavy one.
 #[test]
 fn light_instances_do_not_wait_for_a_heavy_one() {
-    for (keeps, rule) in [(true, Rule::BeginsAgain), (false, Rule::BeginsAgain), (false, Rule::StepsAside)] {
-        let alone = run(false, keeps, rule);
-        let beside = run(true, keeps, rule);
-        let waiting = run(true, keeps, Rule::Stays);
-        println!("keeps {keeps}, {rule:?}: alone {alone:?}, beside a heavy one {beside:?}, without a rule {waiting:?}");
+    for (keeps, in_order, rule) in [
+        (true, false, Rule::BeginsAgain),
+        (false, false, Rule::BeginsAgain),
+        (false, false, Rule::StepsAside),
+        (false, true, Rule::StepsAside),
+    ] {
+        let alone = run(false, keeps, in_order, rule);
+        let beside = run(true, keeps, in_order, rule);
+        let waiting = run(true, keeps, in_order, Rule::Stays);
+        println!(
+            "keeps {keeps}, in order {in_order}, {rule:?}: alone {alone:?}, beside a heavy one {beside:?}, heavy one \
+             stays {waiting:?}"
+        );
         assert!(beside.light * 10 <= alone.light * 11, "{} messages, {} alone", beside.light, alone.light);
         assert!(waiting.light > 10 * alone.light, "the heavy instance costs nothing");
         assert_eq!((alone.set_apart, beside.set_apart), (0, u64::from(rule == Rule::BeginsAgain)));
         // To begin again costs little.
         assert!(beside.all * 100 <= waiting.all * 101, "{} messages, {} without", beside.all, waiting.all);
     }
+}
+
+/// Replaces each row of a message by nine, all in one message. Those of a row follow one another.
+struct Nine;
+
+impl Kernel<Numbers> for Nine {
+    fn step(
+        &mut self,
+        batch: &mut Numbers,
+        _: &mut Cursor,
+        group: GroupId,
+        out: &mut Output<'_, Numbers>,
+    ) -> Result<Step> {
+        let nine = |(tag, row): &(u32, i64)| (0..9).map(|at| (*tag, 9 * row + at)).collect::<Vec<_>>();
+        out.emit(0, group, Numbers(batch.0.iter().flat_map(nine).collect()))?;
+        Ok(Step::Done)
+    }
+}
+
+/// Runs a scope of a hundred instances in which each message counts its first unfinished instance as heavy. Returns
+/// true if the instances leave in their order, and true if the rows of each instance do.
+fn keeps_order(set_order: fn(&mut TopologyBuilder, OpId)) -> (bool, bool) {
+    let mut b = TopologyBuilder::default();
+    let all: Vec<OpId> = (0..6).map(|_| b.operator(Placement::Home)).collect();
+    let [start, scope, nine, first, second, sink] = all[..] else { panic!("six operators") };
+    b.connect(start, scope, 0, Exchange::Local);
+    b.enter(scope, nine, 0, Exchange::Local);
+    b.connect(nine, first, 0, Exchange::Local);
+    b.connect(first, second, 0, Exchange::Local);
+    b.connect(second, scope, 1, Exchange::Local);
+    b.connect(scope, sink, 0, Exchange::Local);
+    b.set_all_apart();
+    [first, second].into_iter().for_each(|hop| set_order(&mut b, hop));
+    let operators = vec![
+        AnyOperator::kernel(Start),
+        AnyOperator::stateful(Scope::default()),
+        AnyOperator::kernel(Nine),
+        AnyOperator::kernel(Neighbors(1)),
+        AnyOperator::kernel(Neighbors(1)),
+        AnyOperator::stateful(Sink),
+    ];
+    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
+    runtime.begin(None).unwrap();
+    runtime.start(Numbers((0..100).map(|row| (0, row)).collect())).unwrap();
+    let mut found = Vec::new();
+    while runtime.run(1).unwrap() != Progress::Complete {
+        while let Some(batch) = runtime.take_results() {
+            // Each hop has added 1.
+            found.extend(batch.0.into_iter().map(|(_, n)| n - 2));
+        }
+    }
+    assert_eq!(found.iter().copied().collect::<HashSet<i64>>(), (0..900).collect());
+    assert_eq!((found.len(), runtime.control().memory()), (900, 0));
+    let rows_in_order = |row: i64| found.iter().filter(|n| **n / 9 == row).is_sorted();
+    (found.is_sorted_by_key(|n| n / 9), (0..100).all(rows_in_order))
+}
+
+/// Rows of other instances go before those of a heavy one; rows of the same instance do so only if they need no order.
+#[test]
+fn rows_of_an_instance_keep_their_order_if_its_reader_sees_it() {
+    assert_eq!(keeps_order(|_, _| ()), (true, true));
+    assert_eq!(keeps_order(|b, hop| b.set_unordered_instances(hop)), (false, true));
+    assert_eq!(keeps_order(|b, hop| b.set_unordered(hop)), (false, false));
 }

@@ -42,6 +42,7 @@ fn every_broken_rule_is_noticed() {
         Mutation::PartIsUncounted,
         Mutation::HomeSleepsBesideWork,
         Mutation::PassingOperatorKeepsRows,
+        Mutation::KeptParcelIsDone,
         Mutation::CancellationStopsAtGroup,
         Mutation::CancellationReachesNeighbor,
         Mutation::StateOutlivesCancellation,

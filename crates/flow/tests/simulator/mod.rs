@@ -59,6 +59,10 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
         self.operator.flush(out)
     }
 
+    fn keeps_rows(&self) -> bool {
+        self.operator.keeps_rows()
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
         assert!(
             !self.ended.contains(&(group, port)),
@@ -110,6 +114,10 @@ impl Operator<Numbers> for Gather {
 
     fn is_passing(&self) -> bool {
         true
+    }
+
+    fn keeps_rows(&self) -> bool {
+        !self.0.is_empty()
     }
 
     fn flush(&mut self, out: &mut Output<'_, Numbers>) -> Result<()> {

@@ -5,11 +5,9 @@
 
 use std::collections::VecDeque;
 
-use mangrove_flow::{
-    BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Step, TagSet,
-};
+use mangrove_flow::{BATCH_ROWS, Batch, GroupId, Operator, Output, QueryControl};
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{Error, FastMap, Result, Value, VertexId, numeric};
+use mangrove_graph::{Error, FastMap, Result, Value, VertexId};
 use mangrove_plan::physical::Requirements;
 
 use crate::context::execution::ExecutionContext;
@@ -175,111 +173,14 @@ impl Merger {
         rows
     }
 
+    /// Returns the rows, batch by batch.
+    pub fn batches(&self) -> impl Iterator<Item = &Rows> {
+        self.batches.iter()
+    }
+
     /// Returns true if no row is left.
     pub fn is_empty(&self) -> bool {
         self.count == 0
-    }
-}
-
-/// `barrier()`: waits for all rows of a group and sends them merged.
-#[derive(Default)]
-pub(crate) struct Barrier {
-    norm_sack: bool,
-    groups: FastMap<GroupId, Merger>,
-}
-
-impl Barrier {
-    /// With `norm_sack`, the sacks of each instance are scaled so that they add up to 1.
-    pub fn new(norm_sack: bool) -> Self {
-        Barrier { norm_sack, groups: FastMap::default() }
-    }
-}
-
-/// The sum of the sacks of each instance of a group that has ended.
-#[derive(Debug)]
-struct SackTotals(FastMap<u32, Value>);
-
-impl HeldDetail for SackTotals {
-    fn bytes(&self) -> u64 {
-        (self.0.len() * size_of::<(u32, Value)>()) as u64
-    }
-}
-
-impl SackTotals {
-    fn of(batches: &VecDeque<Rows>, control: &QueryControl) -> Result<Self> {
-        let mut totals: FastMap<u32, Value> = FastMap::default();
-        for rows in batches {
-            control.check()?;
-            for (row, sack) in rows.sacks.iter().flatten().enumerate() {
-                let share = numeric::times(sack, rows.bulk(row))?;
-                match totals.entry(rows.tag(row)) {
-                    hashbrown::hash_map::Entry::Vacant(index) => drop(index.insert(share)),
-                    hashbrown::hash_map::Entry::Occupied(mut total) => {
-                        *total.get_mut() = numeric::arithmetic(numeric::Operation::Add, total.get(), &share)?;
-                    }
-                }
-            }
-        }
-        Ok(SackTotals(totals))
-    }
-}
-
-/// Divides every sack by the sum of the sacks of its instance.
-fn normalize(rows: &mut Rows, totals: &SackTotals) -> Result<()> {
-    let Some(sacks) = rows.sacks.take() else { return Ok(()) };
-    let divided = sacks.iter().enumerate().map(|(row, sack)| {
-        let total = totals.0.get(&rows.tag(row)).unwrap_or(&Value::Null);
-        // A share is a fraction: whole numbers are divided as doubles, large ones as decimals.
-        let share = numeric::mean(sack, 1)?;
-        numeric::arithmetic(numeric::Operation::Divide, &share, total)
-    });
-    rows.sacks = Some(divided.collect::<Result<_>>()?);
-    Ok(())
-}
-
-impl Operator<Rows> for Barrier {
-    fn recycle(&mut self) -> bool {
-        self.groups.is_empty()
-    }
-
-    fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
-        let Some(merger) = self.groups.get_mut(&group).filter(|_| tags.is_none()) else { return };
-        while merger.take_next(out).is_some() {}
-        self.groups.remove(&group);
-    }
-
-    fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        self.groups.entry(group).or_default().add(batch, out)
-    }
-
-    /// Each step sends one batch. With `norm_sack`, the cursor holds the sums of the sacks.
-    fn finish_step(
-        &mut self,
-        _port: u8,
-        group: GroupId,
-        instances: u32,
-        at: &mut Cursor,
-        out: &mut Output<'_, Rows>,
-    ) -> Result<Step> {
-        if let Some(merger) = self.groups.get_mut(&group) {
-            let totals = match at.take_held::<SackTotals>() {
-                None if self.norm_sack => Some(Box::new(SackTotals::of(&merger.batches, out.control())?)),
-                held => held,
-            };
-            if let Some(mut rows) = merger.take_next(out) {
-                if let Some(totals) = &totals {
-                    normalize(&mut rows, totals)?;
-                }
-                out.emit(0, group, rows)?;
-            }
-            if !merger.is_empty() {
-                at.detail = totals.map_or(Detail::Start, |totals| Detail::Held(totals));
-                return Ok(Step::More);
-            }
-            self.groups.remove(&group);
-        }
-        out.finish_all(group, instances)?;
-        Ok(Step::Done)
     }
 }
 
@@ -318,6 +219,10 @@ impl PassingMerge {
 impl Operator<Rows> for PassingMerge {
     fn is_passing(&self) -> bool {
         true
+    }
+
+    fn keeps_rows(&self) -> bool {
+        !self.has_given_up() && self.groups.values().any(|merger| !merger.is_empty())
     }
 
     fn flush(&mut self, out: &mut Output<'_, Rows>) -> Result<()> {

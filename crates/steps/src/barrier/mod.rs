@@ -8,12 +8,14 @@
 //! |---|---|
 //! | [`reduce`], [`reduce_values`], [`fold_into`], with [`partial`] and [`numbers`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
 //! | [`order`], [`range`], [`sample`], [`time_limit`] | `order()`, `limit()`, `range()`, `tail()`, `sample()`, `coin()`, `timeLimit()` |
-//! | [`dedup`], [`seen`], [`shared_seen`], [`visited`] | `dedup()` |
-//! | [`merge`], [`shared_merge`] | `barrier()`, and merging of equal traversers |
+//! | [`dedup`], [`seen`], [`element_set`], [`shared_seen`], [`visited`] | `dedup()` |
+//! | [`barrier_step`], [`merge`], [`shared_merge`] | `barrier()`, and merging of equal traversers |
 //! | [`group_count`], [`tree`], [`side_effect`], [`subgraph`], [`shared_map`] | `groupCount()`, `tree()`, `aggregate()`, `cap()`, `subgraph()` |
 //! | [`inject`] | `inject()` |
 
+pub(crate) mod barrier_step;
 pub(crate) mod dedup;
+pub(crate) mod element_set;
 pub(crate) mod fold_into;
 pub(crate) mod group_count;
 pub(crate) mod inject;

@@ -1,8 +1,9 @@
 //! The set of rows that a `dedup()` has let through, by scope instance.
 
+use mangrove_graph::Value;
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{Value, VertexId};
 
+use crate::barrier::element_set::ElementSet;
 use crate::limits::sizes::Sizes;
 use crate::limits::table::PartitionedTable;
 use crate::rows::{ObjectColumn, Rows};
@@ -28,17 +29,17 @@ impl SeenKey {
     }
 }
 
-/// The values let through, by instance. Most are vertices, which have small keys of their own.
+/// The values let through, by instance.
 #[derive(Default)]
 pub(crate) struct SeenRows {
-    vertices: PartitionedTable<(u32, VertexId)>,
+    vertices: ElementSet,
+    edges: ElementSet,
     others: PartitionedTable<(u32, SeenKey)>,
     /// The bytes that the values among them point to.
     held: u64,
 }
 
 /// The approximate bytes of an entry: tag and key, control byte, load factor.
-const VERTEX_BYTES: u64 = 24;
 pub(super) const ENTRY_BYTES: u64 = 64;
 
 /// A table of at most this many entries is kept for the next group.
@@ -51,7 +52,11 @@ impl SeenRows {
         let mut sizes = Sizes::default();
         let mut first = match &batch.objects {
             ObjectColumn::Vertices(_) if computed == 0 => batch.filter(|rows, row| match &rows.objects {
-                ObjectColumn::Vertices(ids) => self.vertices.insert((rows.tag(row), ids[row])),
+                ObjectColumn::Vertices(ids) => self.vertices.insert(rows.tag(row), ids[row].to_bits()),
+                _ => false,
+            }),
+            ObjectColumn::Edges(_) if computed == 0 => batch.filter(|rows, row| match &rows.objects {
+                ObjectColumn::Edges(ids) => self.edges.insert(rows.tag(row), ids[row].to_bits()),
                 _ => false,
             }),
             _ => batch.filter(|rows, row| self.admit_any(rows, row, computed, &mut sizes)),
@@ -74,7 +79,8 @@ impl SeenRows {
             return computed_key(rows, row, computed).is_some_and(|key| self.others.insert((tag, key)));
         }
         match SeenKey::of(rows.object(row)) {
-            SeenKey::Vertex(bits) => self.vertices.insert((tag, VertexId::from_bits(bits))),
+            SeenKey::Vertex(bits) => self.vertices.insert(tag, bits),
+            SeenKey::Edge(bits) => self.edges.insert(tag, bits),
             other => self.others.insert((tag, other)),
         }
     }
@@ -82,19 +88,21 @@ impl SeenRows {
     /// Empties the set. Returns false if its tables are too large to be kept.
     pub fn clear(&mut self) -> bool {
         self.vertices.clear();
+        self.edges.clear();
         self.others.clear();
         self.held = 0;
-        self.vertices.capacity() + self.others.capacity() <= KEPT_MAX
+        self.vertices.capacity() + self.edges.capacity() + self.others.capacity() <= KEPT_MAX
     }
 
     /// Returns about how many bytes the set takes.
     pub fn bytes(&self) -> u64 {
-        self.vertices.len() as u64 * VERTEX_BYTES + self.others.len() as u64 * ENTRY_BYTES + self.held
+        self.vertices.bytes() + self.edges.bytes() + self.others.len() as u64 * ENTRY_BYTES + self.held
     }
 
     /// Takes the set apart: calls `take` with the instance and key of each entry.
     pub(super) fn for_each(self, mut take: impl FnMut(u32, SeenKey)) {
-        self.vertices.for_each(|(tag, id), ()| take(tag, SeenKey::Vertex(id.to_bits())));
+        self.vertices.for_each(|tag, bits| take(tag, SeenKey::Vertex(bits)));
+        self.edges.for_each(|tag, bits| take(tag, SeenKey::Edge(bits)));
         self.others.for_each(|(tag, key), ()| take(tag, key));
     }
 }

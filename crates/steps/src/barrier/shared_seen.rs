@@ -3,15 +3,15 @@
 //! The set consists of shards, each under a lock. A thread sorts the rows of a batch by shard and takes the lock of
 //! each shard once, so a row costs a few nanoseconds more than in a set of one thread. It holds one lock at a time.
 //!
-//! Vertices and edges are bits of pages: elements with adjacent ids share a page. Such a set is small, because most
-//! traversals reach many of the vertices of a label. Other values are entries of hash tables.
+//! Vertices and edges are bits of pages (`element_set`). Other values are entries of hash tables.
 
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
-use mangrove_graph::{FastSet, Value, VertexId};
+use mangrove_graph::Value;
 use parking_lot::Mutex;
 
+use crate::barrier::element_set::{ElementPages, ElementSet, page_hash};
 use crate::barrier::seen::{ENTRY_BYTES, SeenKey, SeenRows, computed_key, held_bytes};
 use crate::limits::sizes::Sizes;
 use crate::limits::table::PartitionedTable;
@@ -20,20 +20,11 @@ use crate::rows::{ObjectColumn, Rows};
 /// The shards of a set. There are more than threads, so that two of them seldom want the same one.
 const SHARDS: usize = 64;
 
-/// The elements of a page, one for each bit.
-const PAGE_ELEMENTS: u64 = u128::BITS as u64;
-
-/// The approximate bytes of a page: key and bits, control byte, load factor.
-const PAGE_BYTES: u64 = 48;
-
-/// Pages of elements, by instance and page number.
-type Pages = PartitionedTable<(u32, u64), u128>;
-
 /// A part of the set.
 #[derive(Default)]
 struct Shard {
-    vertices: Pages,
-    edges: Pages,
+    vertices: ElementPages,
+    edges: ElementPages,
     values: PartitionedTable<(u32, SeenKey)>,
     /// The bytes that the values among them point to.
     held: u64,
@@ -41,34 +32,21 @@ struct Shard {
 
 impl Shard {
     fn bytes(&self) -> u64 {
-        let pages = (self.vertices.len() + self.edges.len()) as u64;
-        pages * PAGE_BYTES + self.values.len() as u64 * ENTRY_BYTES + self.held
+        self.vertices.bytes() + self.edges.bytes() + self.values.len() as u64 * ENTRY_BYTES + self.held
     }
 
     fn insert(&mut self, tag: u32, key: SeenKey) -> bool {
         match key {
-            SeenKey::Vertex(bits) => set_bit(&mut self.vertices, tag, bits),
-            SeenKey::Edge(bits) => set_bit(&mut self.edges, tag, bits),
+            SeenKey::Vertex(bits) => self.vertices.insert(tag, bits),
+            SeenKey::Edge(bits) => self.edges.insert(tag, bits),
             other => self.values.insert((tag, other)),
         }
     }
 }
 
-/// Adds an element. Returns true if it is new.
-fn set_bit(pages: &mut Pages, tag: u32, bits: u64) -> bool {
-    let (page, _) = pages.get_or_insert_with((tag, bits / PAGE_ELEMENTS), || 0);
-    let bit = 1 << (bits % PAGE_ELEMENTS);
-    let is_new = *page & bit == 0;
-    *page |= bit;
-    is_new
-}
-
 /// Returns the shard of an element. All elements of a page are in one.
 fn shard_of_element(tag: u32, bits: u64) -> usize {
-    /// 2^64 divided by the golden ratio: the highest bits of its multiples are spread evenly.
-    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
-    let page = (bits / PAGE_ELEMENTS) ^ (u64::from(tag) << 32);
-    (page.wrapping_mul(SPREAD) >> (u64::BITS - SHARDS.ilog2())) as usize
+    (page_hash(tag, bits) >> (u64::BITS - SHARDS.ilog2())) as usize
 }
 
 /// See the header of this file.
@@ -115,13 +93,13 @@ impl SharedSeen {
         SharedSeen { moved: set.moved.wrapping_sub(moved), ..set }
     }
 
-    /// A set of vertices that one thread has seen. The query is charged this much for each.
-    pub fn of_vertices(vertices: FastSet<(u32, VertexId)>, bytes: u64) -> Self {
-        let charged = vertices.len() as u64 * bytes;
-        let set = SharedSeen { moved: charged, ..SharedSeen::new(SeenRows::default()) };
-        for (tag, id) in vertices {
-            set.shards[shard_of_element(tag, id.to_bits())].lock().insert(tag, SeenKey::Vertex(id.to_bits()));
-        }
+    /// As [`SharedSeen::new`], for vertices.
+    pub fn of_vertices(vertices: ElementSet) -> Self {
+        let charged = vertices.bytes();
+        let set = SharedSeen::new(SeenRows::default());
+        vertices.for_each(|tag, bits| {
+            set.shards[shard_of_element(tag, bits)].lock().vertices.insert(tag, bits);
+        });
         let moved = set.shard_bytes();
         SharedSeen { moved: charged.wrapping_sub(moved), ..set }
     }
@@ -171,7 +149,7 @@ impl SharedSeen {
         scratch.begin(rows.len());
         scratch.shards.extend((0..rows.len()).map(shard));
         let added = self.each_shard(scratch, |shard, row| {
-            vertex(row).is_none_or(|id| set_bit(&mut shard.vertices, rows.tag(row), id.to_bits()))
+            vertex(row).is_none_or(|id| shard.vertices.insert(rows.tag(row), id.to_bits()))
         });
         let new = (0..rows.len()).filter(|row| scratch.is_new[*row]).map(|row| row as u32).collect();
         (new, added)
@@ -182,7 +160,7 @@ impl SharedSeen {
         &self,
         count: usize,
         element: impl Fn(usize) -> (u32, u64),
-        pages: impl Fn(&mut Shard) -> &mut Pages,
+        pages: impl Fn(&mut Shard) -> &mut ElementPages,
         scratch: &mut Scratch,
     ) -> u64 {
         scratch.shards.extend((0..count).map(|row| {
@@ -191,7 +169,7 @@ impl SharedSeen {
         }));
         self.each_shard(scratch, |shard, row| {
             let (tag, bits) = element(row);
-            set_bit(pages(shard), tag, bits)
+            pages(shard).insert(tag, bits)
         })
     }
 
@@ -259,7 +237,7 @@ impl SharedSeen {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use mangrove_graph::TabletId;
+    use mangrove_graph::{TabletId, VertexId};
     use proptest::prelude::*;
 
     use super::*;

@@ -39,14 +39,14 @@ struct VisitedState {
 /// What an operator has seen.
 enum Seen {
     /// On one thread.
-    Own(SeenRows),
+    Own(Box<SeenRows>),
     /// On several threads.
     Shared(Arc<SharedSeen>),
 }
 
 impl Seen {
     fn new(seen: SeenRows, is_shared: bool) -> Self {
-        if is_shared { Seen::Shared(Arc::new(SharedSeen::new(seen))) } else { Seen::Own(seen) }
+        if is_shared { Seen::Shared(Arc::new(SharedSeen::new(seen))) } else { Seen::Own(Box::new(seen)) }
     }
 
     fn bytes(&self) -> u64 {
@@ -71,7 +71,7 @@ impl Visited {
         state.is_shared = true;
         for seen in state.seen.values_mut().flat_map(FastMap::values_mut) {
             if let Seen::Own(own) = seen {
-                *seen = Seen::new(std::mem::take(own), true);
+                *seen = Seen::new(std::mem::take(&mut **own), true);
             }
         }
     }

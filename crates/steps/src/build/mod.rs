@@ -27,11 +27,12 @@ use mangrove_plan::physical::{
     PropertyWrite, Requirements, Stage,
 };
 
+use crate::barrier::barrier_step::Barrier;
 use crate::barrier::dedup::Dedup;
 use crate::barrier::fold_into::FoldInto;
 use crate::barrier::group_count::GroupCount;
 use crate::barrier::inject::Inject;
-use crate::barrier::merge::{Barrier, PassingMerge};
+use crate::barrier::merge::PassingMerge;
 use crate::barrier::order::Order;
 use crate::barrier::range::{Range, Tail};
 use crate::barrier::reduce::{Reduce, ReduceKind};
@@ -89,6 +90,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         takes_any_order: false,
         is_ordered: plan.reason_for_one_thread().is_some(),
         reader: OrderReader::STREAM,
+        has_unordered_instances: false,
         policy: plan.policy.clone(),
         descriptions: Vec::new(),
         described,
@@ -171,6 +173,8 @@ struct Builder {
     /// True if rows must keep their order at this point, because they were sorted.
     is_ordered: bool,
     reader: OrderReader,
+    /// True inside a scope whose instances may be worked off in any order.
+    has_unordered_instances: bool,
     /// The policy that the source asks for.
     policy: ScopePolicy,
     descriptions: Vec<(usize, String)>,
@@ -217,6 +221,8 @@ impl Builder {
         self.any_order[id as usize] = is_unordered;
         if is_unordered {
             self.topology.set_unordered(id);
+        } else if self.has_unordered_instances {
+            self.topology.set_unordered_instances(id);
         }
     }
 
@@ -300,11 +306,15 @@ impl Builder {
         self.depth += 1;
         let begin = ChainEnd { from: scope, entering: true, placement: Placement::Home, at_start: false };
         let loop_around = self.visited.take();
+        // Results of an instance are results of its row outside.
+        let is_unordered = self.is_unordered();
+        let instances_outside = std::mem::replace(&mut self.has_unordered_instances, is_unordered);
         let outside = std::mem::replace(&mut self.reader, reader);
         let takes_any_order = std::mem::take(&mut self.takes_any_order);
         let was_nested = std::mem::replace(&mut self.is_nested, true);
         let end = self.chain(pipeline, begin)?;
         (self.reader, self.takes_any_order, self.is_nested) = (outside, takes_any_order, was_nested);
+        self.has_unordered_instances = instances_outside;
         self.visited = loop_around;
         self.depth -= 1;
         let exchange = if end.placement == Placement::Spread { Exchange::Home } else { Exchange::Local };
@@ -578,7 +588,10 @@ impl Builder {
             }
             Op::Subgraph(name) => self.gather(&tail, stage, Subgraph::new(name.clone()))?,
             Op::Cap(names) => self.gather(&tail, stage, Cap::new(names.clone(), remember))?,
-            Op::Barrier { norm_sack } => self.gather(&tail, stage, Barrier::new(*norm_sack))?,
+            Op::Barrier { norm_sack } => {
+                let may_share = self.may_share();
+                self.gather(&tail, stage, Barrier::new(*norm_sack, may_share))?
+            }
             Op::FoldInto(seed, operator) => {
                 self.gather(&tail, stage, FoldInto::new(seed.clone(), *operator, remember))?
             }

@@ -74,6 +74,21 @@ impl<K: Hash + Eq, V> PartitionedTable<K, V> {
         part.find(hash, |(known, _)| known == key).map(|(_, value)| value)
     }
 
+    /// Returns the keys, in any order.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        std::iter::once(&self.whole).chain(&self.parts).flatten().map(|(key, _)| key)
+    }
+
+    /// Keeps the entries for which `stays` returns true.
+    pub fn retain(&mut self, mut stays: impl FnMut(&K, &mut V) -> bool) {
+        let mut len = 0;
+        for part in std::iter::once(&mut self.whole).chain(&mut self.parts) {
+            part.retain(|(key, value)| stays(key, value));
+            len += part.len();
+        }
+        self.len = len;
+    }
+
     /// Removes all entries. A large table frees its memory.
     pub fn clear(&mut self) {
         self.parts = Vec::new();
@@ -130,6 +145,10 @@ mod tests {
             }
             prop_assert_eq!(table.len(), expected.len());
             prop_assert!((0..60).all(|key| table.get(&key) == expected.get(&key)));
+            table.retain(|key, value| key % 3 > 0 || *value > 100);
+            expected.retain(|key, value| key % 3 > 0 || *value > 100);
+            prop_assert_eq!(table.len(), expected.len());
+            prop_assert!(table.keys().all(|key| expected.contains_key(key)));
             table.clear();
             prop_assert!(table.len() == 0 && table.get(&1).is_none() && table.capacity() <= 2 * WHOLE_MAX);
         }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use mangrove_flow::{Output, TagSet};
-use mangrove_graph::{FastSet, Result, Value, VertexId};
+use mangrove_graph::{Result, Value};
 
+use crate::barrier::element_set::ElementSet;
 use crate::barrier::seen::SeenRows;
 use crate::barrier::shared_seen::{Scratch, SharedSeen};
 use crate::rows::{ObjectColumn, Rows};
@@ -12,19 +13,16 @@ use crate::rows::{ObjectColumn, Rows};
 /// The vertices that the instances of a loop have reached.
 pub(super) enum Reached {
     /// On one thread.
-    Own(FastSet<(u32, VertexId)>),
+    Own(ElementSet),
     /// On several threads.
     Shared(Arc<SharedSeen>),
 }
-
-/// The approximate bytes of an entry of the set of reached vertices.
-const REACHED_BYTES: u64 = 24;
 
 impl Reached {
     pub fn new(is_shared: bool) -> Self {
         match is_shared {
             true => Reached::Shared(Arc::new(SharedSeen::new(SeenRows::default()))),
-            false => Reached::Own(FastSet::default()),
+            false => Reached::Own(ElementSet::default()),
         }
     }
 
@@ -33,17 +31,17 @@ impl Reached {
         let (new, bytes) = match self {
             Reached::Shared(reached) => reached.admit_vertices(&rows, scratch),
             Reached::Own(reached) => {
-                let before = reached.len();
+                let before = reached.bytes();
                 let mut is_new = |row: usize| match &rows.objects {
-                    ObjectColumn::Vertices(vertices) => reached.insert((rows.tag(row), vertices[row])),
+                    ObjectColumn::Vertices(vertices) => reached.insert(rows.tag(row), vertices[row].to_bits()),
                     ObjectColumn::Edges(_) => true,
                     ObjectColumn::Values(values) => match &values[row] {
-                        Value::Vertex(vertex) => reached.insert((rows.tag(row), *vertex)),
+                        Value::Vertex(vertex) => reached.insert(rows.tag(row), vertex.to_bits()),
                         _ => true,
                     },
                 };
                 let new: Vec<u32> = (0..rows.len()).filter(|row| is_new(*row)).map(|row| row as u32).collect();
-                (new, (reached.len() - before) as u64 * REACHED_BYTES)
+                (new, reached.bytes() - before)
             }
         };
         out.control().charge(bytes)?;
@@ -52,7 +50,7 @@ impl Reached {
 
     pub fn bytes(&self) -> u64 {
         match self {
-            Reached::Own(reached) => reached.len() as u64 * REACHED_BYTES,
+            Reached::Own(reached) => reached.bytes(),
             Reached::Shared(reached) => reached.bytes(),
         }
     }
@@ -61,12 +59,12 @@ impl Reached {
     /// stays until the end of the loop.
     pub fn forget(&mut self, tags: Option<&TagSet>) -> u64 {
         let Reached::Own(reached) = self else { return 0 };
-        let before = reached.len();
+        let before = reached.bytes();
         match tags {
             None => reached.clear(),
-            Some(tags) => reached.retain(|(tag, _)| !tags.contains(*tag)),
+            Some(tags) => reached.remove(tags),
         }
-        (before - reached.len()) as u64 * REACHED_BYTES
+        before - reached.bytes()
     }
 
     /// Returns the number of vertices that can be forgotten.
@@ -80,7 +78,7 @@ impl Reached {
     /// Returns the vertices in a form for several threads.
     pub fn shared(&mut self) -> Arc<SharedSeen> {
         let shared = match self {
-            Reached::Own(reached) => Arc::new(SharedSeen::of_vertices(std::mem::take(reached), REACHED_BYTES)),
+            Reached::Own(reached) => Arc::new(SharedSeen::of_vertices(std::mem::take(reached))),
             Reached::Shared(reached) => return reached.clone(),
         };
         *self = Reached::Shared(shared.clone());
