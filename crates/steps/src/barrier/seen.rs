@@ -3,6 +3,7 @@
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Value, VertexId};
 
+use crate::computed::keys::{KeyWord, number_word, word_of};
 use crate::limits::sizes::Sizes;
 use crate::limits::table::PartitionedTable;
 use crate::rows::{ObjectColumn, Rows};
@@ -12,6 +13,8 @@ use crate::rows::{ObjectColumn, Rows};
 pub(super) enum SeenKey {
     Vertex(u64),
     Edge(u64),
+    /// A value that fits into a word.
+    Word(KeyWord),
     Value(Equivalent),
     Values(Vec<Equivalent>),
 }
@@ -23,15 +26,16 @@ impl SeenKey {
         match object {
             Value::Vertex(id) => SeenKey::Vertex(id.to_bits()),
             Value::Edge(id) => SeenKey::Edge(id.to_bits()),
-            other => SeenKey::Value(Equivalent(other)),
+            other => word_of(&other).map_or_else(|| SeenKey::Value(Equivalent(other)), SeenKey::Word),
         }
     }
 }
 
-/// The values let through, by instance. Most are vertices, which have small keys of their own.
+/// The values let through, by instance. Most are vertices, numbers and short texts, which have small keys of their own.
 #[derive(Default)]
 pub(crate) struct SeenRows {
     vertices: PartitionedTable<(u32, VertexId)>,
+    words: PartitionedTable<(u32, KeyWord)>,
     others: PartitionedTable<(u32, SeenKey)>,
     /// The bytes that the values among them point to.
     held: u64,
@@ -39,6 +43,7 @@ pub(crate) struct SeenRows {
 
 /// The approximate bytes of an entry: tag and key, control byte, load factor.
 const VERTEX_BYTES: u64 = 24;
+const WORD_BYTES: u64 = 40;
 pub(super) const ENTRY_BYTES: u64 = 64;
 
 /// A table of at most this many entries is kept for the next group.
@@ -53,6 +58,10 @@ impl SeenRows {
             ObjectColumn::Vertices(_) if computed == 0 => batch.filter(|rows, row| match &rows.objects {
                 ObjectColumn::Vertices(ids) => self.vertices.insert((rows.tag(row), ids[row])),
                 _ => false,
+            }),
+            ObjectColumn::Numbers(_) if computed == 0 => batch.filter(|rows, row| {
+                let word = rows.objects.numbers().map(|numbers| number_word(numbers, row));
+                word.is_some_and(|word| self.words.insert((rows.tag(row), word)))
             }),
             _ => batch.filter(|rows, row| self.admit_any(rows, row, computed, &mut sizes)),
         };
@@ -75,6 +84,7 @@ impl SeenRows {
         }
         match SeenKey::of(rows.object(row)) {
             SeenKey::Vertex(bits) => self.vertices.insert((tag, VertexId::from_bits(bits))),
+            SeenKey::Word(word) => self.words.insert((tag, word)),
             other => self.others.insert((tag, other)),
         }
     }
@@ -82,19 +92,22 @@ impl SeenRows {
     /// Empties the set. Returns false if its tables are too large to be kept.
     pub fn clear(&mut self) -> bool {
         self.vertices.clear();
+        self.words.clear();
         self.others.clear();
         self.held = 0;
-        self.vertices.capacity() + self.others.capacity() <= KEPT_MAX
+        self.vertices.capacity() + self.words.capacity() + self.others.capacity() <= KEPT_MAX
     }
 
     /// Returns about how many bytes the set takes.
     pub fn bytes(&self) -> u64 {
-        self.vertices.len() as u64 * VERTEX_BYTES + self.others.len() as u64 * ENTRY_BYTES + self.held
+        let small = self.vertices.len() as u64 * VERTEX_BYTES + self.words.len() as u64 * WORD_BYTES;
+        small + self.others.len() as u64 * ENTRY_BYTES + self.held
     }
 
     /// Takes the set apart: calls `take` with the instance and key of each entry.
     pub(super) fn for_each(self, mut take: impl FnMut(u32, SeenKey)) {
         self.vertices.for_each(|(tag, id), ()| take(tag, SeenKey::Vertex(id.to_bits())));
+        self.words.for_each(|(tag, word), ()| take(tag, SeenKey::Word(word)));
         self.others.for_each(|(tag, key), ()| take(tag, key));
     }
 }

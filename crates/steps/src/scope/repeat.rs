@@ -170,7 +170,7 @@ impl Reached {
                 let before = reached.len();
                 let mut is_new = |row: usize| match &rows.objects {
                     ObjectColumn::Vertices(vertices) => reached.insert((rows.tag(row), vertices[row])),
-                    ObjectColumn::Edges(_) => true,
+                    ObjectColumn::Edges(_) | ObjectColumn::Numbers(_) => true,
                     ObjectColumn::Values(values) => match &values[row] {
                         Value::Vertex(vertex) => reached.insert((rows.tag(row), *vertex)),
                         _ => true,
