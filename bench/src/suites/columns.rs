@@ -4,7 +4,7 @@
 //! the same maps, sums or sorted arrays. So the ratio shows the cost of the query, not of the store. The neighbors are
 //! those of one vertex and lie scattered over all pages; the other cases scan all vertices.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use mangrove::{
     Database, Direction, Error, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, LabelSetId,
@@ -45,7 +45,8 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     neighbors(&graph, &run, report)?;
     firsts(&graph, &run, report)?;
     groups(&graph, &run, report)?;
-    filters(&graph, &run, report)
+    filters(&graph, &run, report)?;
+    aggregates(&graph, &run, report)
 }
 
 /// People with four properties; one of them knows many others.
@@ -126,11 +127,16 @@ impl Graph {
     fn each_numbers(&self, key: KeyId, mut each: impl FnMut(&[i64])) -> Result<()> {
         let mut numbers = Numbers::default();
         self.each_people(|view, vertices| {
-            numbers.clear();
-            if !view.vertex_numbers(vertices, key, &mut numbers)? {
-                return Err(Error::bug("the property of all people is a number"));
-            }
-            each(&numbers.integers);
+            each(integers(view, vertices, key, &mut numbers)?);
+            Ok(())
+        })
+    }
+
+    /// Calls `each` with the numbers of the neighbors under a key.
+    fn each_numbers_of_neighbors(&self, key: KeyId, mut each: impl FnMut(&[i64])) -> Result<()> {
+        let mut numbers = Numbers::default();
+        self.each_neighbors(|view, vertices| {
+            each(integers(view, vertices, key, &mut numbers)?);
             Ok(())
         })
     }
@@ -152,6 +158,20 @@ impl Graph {
     }
 }
 
+/// The numbers of some vertices under a key.
+fn integers<'a>(
+    view: &dyn GraphView,
+    vertices: &[VertexId],
+    key: KeyId,
+    numbers: &'a mut Numbers,
+) -> Result<&'a [i64]> {
+    numbers.clear();
+    if !view.vertex_numbers(vertices, key, numbers)? {
+        return Err(Error::bug("the property of all people is a number"));
+    }
+    Ok(&numbers.integers)
+}
+
 fn shuffle(vertices: &mut [VertexId]) {
     let mut random = RandomStream::from_seed(5);
     for at in (1..vertices.len()).rev() {
@@ -169,6 +189,7 @@ fn digest(value: &Value) -> u64 {
         Value::List(values) => values.iter().fold(2, |all, value| all.wrapping_mul(31).wrapping_add(digest(value))),
         Value::Token(Token::Id) => 3,
         Value::Token(_) => 4,
+        Value::F64(number) => number.to_bits(),
         other => people::digest(other),
     }
 }
@@ -429,4 +450,88 @@ fn filters(graph: &Graph, run: &Run<'_>, report: &mut Growing<'_>) -> Result<()>
         run.compare(report, (case, graph.count, Some(NUMBERS_MAX)), bare, &graph.database, &script)?;
     }
     Ok(())
+}
+
+/// The number, the sum and the largest of some numbers.
+#[derive(Clone, Copy)]
+struct Aggregate {
+    count: u64,
+    sum: i64,
+    largest: i64,
+}
+
+impl Aggregate {
+    const NONE: Self = Aggregate { count: 0, sum: 0, largest: i64::MIN };
+
+    fn add(&mut self, numbers: &[i64]) {
+        self.count += numbers.len() as u64;
+        self.sum += numbers.iter().sum::<i64>();
+        self.largest = numbers.iter().copied().fold(self.largest, i64::max);
+    }
+
+    /// The digest of the mean.
+    fn mean(self) -> u64 {
+        digest(&Value::F64(self.sum as f64 / self.count as f64))
+    }
+}
+
+/// The values of a step `values('age')`, in the operators that follow it.
+fn aggregates(graph: &Graph, run: &Run<'_>, report: &mut Growing<'_>) -> Result<()> {
+    let key = graph.key(AGE);
+    let of_people = |answer: fn(Aggregate) -> u64| -> Box<dyn Operation> {
+        let people = graph.clone();
+        Box::new(move |_| {
+            let mut all = Aggregate::NONE;
+            people.each_numbers(key, |ages| all.add(ages))?;
+            Ok(answer(all))
+        })
+    };
+    let above = |answer: fn(u64, i64) -> u64| -> Box<dyn Operation> {
+        folded(graph, AGE, move |total, age| if age > AGE_ABOVE { answer(total, age) } else { total })
+    };
+    let neighbors = graph.clone();
+    let of_neighbors: Box<dyn Operation> = Box::new(move |_| {
+        let mut all = Aggregate::NONE;
+        neighbors.each_numbers_of_neighbors(key, |ages| all.add(ages))?;
+        Ok(all.mean())
+    });
+    let people = graph.clone();
+    let counts: Box<dyn Operation> = Box::new(move |_| {
+        let mut counts: HashMap<i64, i64> = HashMap::new();
+        people.each_numbers(key, |ages| ages.iter().for_each(|age| *counts.entry(*age).or_default() += 1))?;
+        Ok(counted(&counts, |n| Value::I64(*n)))
+    });
+    let people = graph.clone();
+    let distinct: Box<dyn Operation> = Box::new(move |_| {
+        let mut seen: HashSet<i64> = HashSet::new();
+        people.each_numbers(key, |ages| seen.extend(ages))?;
+        Ok(seen.len() as u64)
+    });
+    let sorted = gathered(graph, AGE, |ages| {
+        ages.sort_unstable();
+        digest_list(ages.iter().copied().map(Value::I64))
+    });
+    let all_three = |all: Aggregate| all.mean().wrapping_add(all.largest as u64).wrapping_add(all.count);
+    let passing = format!("values('age').is(gt({AGE_ABOVE}))");
+    let cases = [
+        ("mean of a number, a vertex", of_people(Aggregate::mean), "values('age').mean()".to_owned()),
+        ("largest number, a vertex", of_people(|all| all.largest as u64), "values('age').max()".to_owned()),
+        ("values that pass, counted, a vertex", above(|count, _| count + 1), format!("{passing}.count()")),
+        ("values that pass, summed, a vertex", above(|sum, age| sum + age as u64), format!("{passing}.sum()")),
+        (
+            "three aggregates of values, a vertex",
+            of_people(all_three),
+            "values('age').union(mean(), max(), count())".to_owned(),
+        ),
+        ("group count of values, a vertex", counts, "values('age').groupCount()".to_owned()),
+        ("distinct values, a vertex", distinct, "values('age').dedup().count()".to_owned()),
+        ("values in order, a vertex", sorted, "values('age').order().fold()".to_owned()),
+    ];
+    for (case, bare, steps) in cases {
+        let script = format!("g.V().hasLabel('person').{steps}");
+        run.compare(report, (case, graph.count, None), bare, &graph.database, &script)?;
+    }
+    let script = "g.V(0).out('knows').values('age').mean()";
+    let case = ("mean of a number, a neighbor", graph.neighbor_count, Some(NUMBERS_MAX));
+    run.compare(report, case, of_neighbors, &graph.database, script)
 }

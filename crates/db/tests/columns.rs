@@ -202,6 +202,63 @@ fn check(transaction: &Transaction, people: &People) {
     same("g.V().has('p', 3).count()", vec![count(&|value| compare::equal(value, &Value::I32(3)))]);
     same("g.V().has('p', 'text').count()", vec![count(&|value| compare::equal(value, &Value::from("text")))]);
     same("g.V().has('p', '-3').count()", vec![count(&|value| compare::equal(value, &Value::from("-3")))]);
+
+    let values = |passes: &dyn Fn(&Value) -> bool| {
+        with_p.iter().map(|row| row.1.clone()).filter(|value| passes(value)).collect::<Vec<_>>()
+    };
+    same("g.V().values('p').is(gt(5))", values(&above));
+    same("g.V().values('p').is(neq(3))", values(&|value| !compare::equal(value, &Value::I32(3))));
+    same("g.V().values('p').is(gt(5)).count()", vec![count(&above)]);
+    same("g.V().values('p').count()", vec![count(&|_| true)]);
+    let counts = groups.iter().map(|(key, count, _)| (key.clone(), Value::I64(*count))).collect();
+    same("g.V().values('p').groupCount()", vec![Value::map(counts)]);
+    let mut sorted = values(&|_| true);
+    sorted.sort_by(compare::order);
+    same("g.V().values('p').order()", sorted.clone());
+    sorted.truncate(9);
+    same("g.V().values('p').order().limit(9)", sorted);
+    check_numbers_as_values(transaction, people);
+}
+
+/// A column of numbers gives the results and errors of the same numbers as values: `fold().unfold()` makes values.
+#[track_caller]
+fn check_numbers_as_values(transaction: &Transaction, people: &People) {
+    let ask = |script: &str| match transaction.query(script).unwrap().collect() {
+        Ok(values) => text(&values),
+        Err(error) => error.to_string(),
+    };
+    for steps in [
+        "sum()",
+        "mean()",
+        "is(gt(5)).sum()",
+        "is(lt(5.5)).mean()",
+        "is(between(-3, 4)).min()",
+        "is(outside(-3, 4)).max()",
+        "is(not(gt(5))).count()",
+        "is(within(1, 2.0, 'text')).groupCount()",
+        "is(typeOf(GType.INT)).count()",
+        "is(gt(100)).sum()",
+        "is(gt(5)).order().limit(3)",
+        "union(sum(), max(), count())",
+        "union(is(gt(5)).count(), groupCount())",
+        "as('a').is(gt(5)).where(eq('a')).count()",
+        "as('a').is(gt(5)).select('a').sum()",
+        "is(gt(5)).path().count(local).sum()",
+        "order().by(desc).limit(5)",
+        "order().out()",
+        "order().values('x')",
+        "order().has('x')",
+        "order().dedup()",
+        "dedup()",
+        "dedup().count()",
+        "groupCount('c').is(gt(5)).count()",
+        "groupCount('c').cap('c')",
+        "is(gt(5)).group().by(count(local))",
+    ] {
+        let (numbers, values) =
+            (format!("g.V().values('p').{steps}"), format!("g.V().values('p').fold().unfold().{steps}"));
+        assert_eq!(ask(&numbers), ask(&values), "{numbers} of {:?}", people.kind);
+    }
 }
 
 #[test]
@@ -246,5 +303,23 @@ fn several_values_of_one_key_stay_together() {
     for script in ["g.V().order().by('k')", "g.V().groupCount().by('k')", "g.V().project('a').by('k')"] {
         let error = database.query(script).unwrap().collect().unwrap_err();
         assert!(error.message().contains("several values under the key"), "{script}: {error}");
+    }
+}
+
+/// A column of numbers has all values of a vertex, in the order of the values.
+#[test]
+fn several_numbers_of_one_key_stay_together() {
+    let database = Database::in_memory();
+    let add = "g.addV().property(list, 'k', 3).property(list, 'k', 1).property(list, 'k', 2).\
+               addV().property('k', 9).addV().addV().addV().property(list, 'k', 8).property(list, 'k', 7)";
+    database.query(add).unwrap().collect().unwrap();
+    for (script, expected) in [
+        ("g.V().values('k').is(neq(0))", vec![3, 1, 2, 9, 8, 7]),
+        ("g.V().values('k').is(gt(2))", vec![3, 9, 8, 7]),
+        ("g.V().values('k').order()", vec![1, 2, 3, 7, 8, 9]),
+        ("g.V().as('a').values('k').is(gt(2)).select('a').values('k').is(lt(4))", vec![3, 1, 2]),
+    ] {
+        let found = database.query(script).unwrap().collect().unwrap();
+        assert_eq!(text(&found), text(&expected.into_iter().map(Value::I32).collect::<Vec<_>>()), "{script}");
     }
 }

@@ -41,6 +41,7 @@ pub(crate) fn detach_needs<'a>(objects: &'a ObjectColumn, detail: Detail, meter:
     let (vertices, edges, owners) = match objects {
         ObjectColumn::Vertices(ids) => (Cow::Borrowed(&ids[..]), Cow::default(), Vec::new()),
         ObjectColumn::Edges(ids) => (Cow::default(), Cow::Borrowed(&ids[..]), Vec::new()),
+        ObjectColumn::Numbers(_) => (Cow::default(), Cow::default(), Vec::new()),
         ObjectColumn::Values(values) => {
             let mut gathered = Gathered::default();
             gathered.visit_all(values, values.len(), meter)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step, TagSet};
-use mangrove_graph::{Error, Need, Numbers, Result, Value};
+use mangrove_graph::{Error, Need, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::barrier::shared_map::SharedMap;
@@ -13,7 +13,7 @@ use crate::limits::meter::Meter;
 use crate::limits::nesting;
 use crate::limits::sizes::Sizes;
 use crate::rows::held::{ByInstance, HeldRows, send_results};
-use crate::rows::{ObjectColumn, Remember, Rows, Tags};
+use crate::rows::{NumberSlice, ObjectColumn, Remember, Rows, Tags};
 
 /// The counts of one instance, by key, in the order in which keys first came.
 #[derive(Default)]
@@ -45,7 +45,7 @@ impl KeyCounts {
     }
 
     /// Counts numbers, one for each row.
-    fn add_numbers(&mut self, numbers: &Numbers, bulk: impl Fn(usize) -> u64) -> Result<()> {
+    fn add_numbers(&mut self, numbers: NumberSlice<'_>, bulk: impl Fn(usize) -> u64) -> Result<()> {
         self.indexes.clear();
         let (entries, indexes) = (&mut self.entries, &mut self.indexes);
         let new = |_, key| {
@@ -171,7 +171,7 @@ impl Operator<Rows> for GroupCount {
             (KeyValues::Numbers(numbers), Tags::One) => {
                 let counts = ByInstance::entry(states, 0, KeyCounts::default);
                 let before = counts.entries.len();
-                counts.add_numbers(numbers, |row| batch.bulk(row))?;
+                counts.add_numbers(*numbers, |row| batch.bulk(row))?;
                 new = (counts.entries.len() - before) as u64 * ENTRY_BYTES;
             }
             _ => {
@@ -190,6 +190,7 @@ impl Operator<Rows> for GroupCount {
                 }
             }
         }
+        drop(keys);
         self.counts.charge(group, new, out)?;
         if self.side_effect.is_some() {
             self.held.add(group, batch, out)?;

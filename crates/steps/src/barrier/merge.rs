@@ -97,6 +97,7 @@ impl Merger {
             let object = match &rows.objects {
                 ObjectColumn::Vertices(v) => MergeKey::Vertex(v[row].to_bits()),
                 ObjectColumn::Edges(e) => MergeKey::Edge(e[row].to_bits()),
+                ObjectColumn::Numbers(v) => MergeKey::Value(Equivalent(v.slice().value(row))),
                 ObjectColumn::Values(v) => match &v[row] {
                     Value::Vertex(id) => MergeKey::Vertex(id.to_bits()),
                     Value::Edge(id) => MergeKey::Edge(id.to_bits()),

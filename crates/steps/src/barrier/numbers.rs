@@ -3,13 +3,33 @@
 //! Result, type and errors are those of folding the values one by one. So integers are added as an array only if no
 //! partial sum can leave their type, and floats are added in the order of the rows.
 
-use mangrove_graph::{NumberType, Numbers, Result, Value, numeric};
+use mangrove_graph::{NumberType, Result, Value, numeric};
 use mangrove_plan::logical::Reduction;
 
-use crate::barrier::partial::{PartialReduction, ReduceKind};
+use crate::barrier::partial::{PartialReduction, ReduceKind, StatesByTag};
+use crate::rows::{NumberSlice, Rows, Tags};
+
+/// Adds numbers to the states of a reduction. `batch` has their tags and bulks, and `row` gives the row of a number
+/// there by its index.
+pub(super) fn add_to_states(
+    states: &mut impl StatesByTag,
+    numbers: NumberSlice<'_>,
+    batch: &Rows,
+    row: impl Fn(usize) -> usize,
+) -> Result<()> {
+    let kind = states.kind();
+    if batch.tags == Tags::One && batch.bulk.is_none() {
+        // An instance without numbers has no state.
+        return if numbers.len() == 0 { Ok(()) } else { fold(states.state(0), kind, numbers) };
+    }
+    (0..numbers.len()).try_for_each(|at| {
+        let row = row(at);
+        add_one(states.state(batch.tag(row)), kind, numbers, at, batch.bulk(row))
+    })
+}
 
 /// Adds numbers to the state of a reduction.
-pub(super) fn fold(state: &mut PartialReduction, kind: ReduceKind, numbers: &Numbers) -> Result<()> {
+fn fold(state: &mut PartialReduction, kind: ReduceKind, numbers: NumberSlice<'_>) -> Result<()> {
     let done = match state {
         PartialReduction::Sum(sum) => add_all(sum, numbers),
         PartialReduction::Mean(sum, count) => {
@@ -28,33 +48,34 @@ pub(super) fn fold(state: &mut PartialReduction, kind: ReduceKind, numbers: &Num
     if done {
         return Ok(());
     }
-    (0..numbers.len()).filter_map(|at| numbers.value(at)).try_for_each(|value| state.add(kind, value, 1))
+    numbers.values().try_for_each(|value| state.add(kind, value, 1))
 }
 
 /// Adds one number of an array to the state of a reduction.
-pub(super) fn add_one(
+fn add_one(
     state: &mut PartialReduction,
     kind: ReduceKind,
-    numbers: &Numbers,
+    numbers: NumberSlice<'_>,
     at: usize,
     bulk: u64,
 ) -> Result<()> {
     // The common types, without making a `Value`.
-    if let (PartialReduction::Sum(Some(Value::I64(sum))), Some(NumberType::I64), 1) = (&mut *state, numbers.kind, bulk)
-        && let Some(more) = numbers.integers.get(at).and_then(|n| sum.checked_add(*n))
+    if let (PartialReduction::Sum(Some(Value::I64(sum))), NumberSlice::Integers(NumberType::I64, integers), 1) =
+        (&mut *state, numbers, bulk)
+        && let Some(more) = sum.checked_add(integers[at])
     {
         *sum = more;
         return Ok(());
     }
-    numbers.value(at).map_or(Ok(()), |value| state.add(kind, value, bulk))
+    state.add(kind, numbers.value(at), bulk)
 }
 
 /// Adds an array of numbers to a sum. Returns false, having done nothing, if that could leave the type of the sum.
-fn add_all(sum: &mut Option<Value>, numbers: &Numbers) -> bool {
-    let added = match numbers.kind {
-        Some(NumberType::F64) => add_doubles(sum.as_ref(), &numbers.floats),
-        Some(NumberType::F32) | None => None,
-        Some(kind) => add_integers(sum.as_ref(), kind, &numbers.integers),
+fn add_all(sum: &mut Option<Value>, numbers: NumberSlice<'_>) -> bool {
+    let added = match numbers {
+        NumberSlice::Floats(NumberType::F64, numbers) => add_doubles(sum.as_ref(), numbers),
+        NumberSlice::Floats(..) => None,
+        NumberSlice::Integers(kind, numbers) => add_integers(sum.as_ref(), kind, numbers),
     };
     match added {
         Some(_) => {
@@ -96,20 +117,24 @@ fn widest(a: NumberType, b: NumberType) -> NumberType {
 }
 
 /// Returns the largest (or smallest) number, the first of equal ones; NaN only if there is nothing else.
-fn extreme(numbers: &Numbers, largest: bool) -> Option<Value> {
-    let kind = numbers.kind?;
-    if kind.is_float() {
-        let better =
-            |best: f64, n: f64| if (largest && n > best) || (!largest && n < best) || best.is_nan() { n } else { best };
-        return numbers.floats.iter().copied().reduce(better).map(|n| kind.float(n));
+fn extreme(numbers: NumberSlice<'_>, largest: bool) -> Option<Value> {
+    match numbers {
+        NumberSlice::Floats(kind, floats) => {
+            let is_better = |best: f64, n: f64| (largest && n > best) || (!largest && n < best) || best.is_nan();
+            let better = |best: f64, n: f64| if is_better(best, n) { n } else { best };
+            floats.iter().copied().reduce(better).map(|n| kind.float(n))
+        }
+        NumberSlice::Integers(kind, integers) => {
+            let integers = integers.iter().copied();
+            if largest { integers.max() } else { integers.min() }.map(|n| kind.integer(n))
+        }
     }
-    let integers = numbers.integers.iter().copied();
-    if largest { integers.max() } else { integers.min() }.map(|n| kind.integer(n))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mangrove_graph::Numbers;
     use proptest::prelude::*;
 
     fn any_batch() -> impl Strategy<Value = Vec<Value>> {
@@ -144,13 +169,14 @@ mod tests {
                 let at_once = batches.iter().try_for_each(|batch| {
                     let mut numbers = Numbers::default();
                     assert!(batch.iter().all(|value| numbers.push(0, value)));
-                    fold(&mut by_array, kind, &numbers)
+                    fold(&mut by_array, kind, NumberSlice::of(&numbers).unwrap())
                 });
                 let mut one_by_one_of_arrays = PartialReduction::new(kind);
                 let added = batches.iter().try_for_each(|batch| {
                     let mut numbers = Numbers::default();
                     assert!(batch.iter().all(|value| numbers.push(0, value)));
-                    (0..numbers.len()).try_for_each(|at| add_one(&mut one_by_one_of_arrays, kind, &numbers, at, 1))
+                    let numbers = NumberSlice::of(&numbers).unwrap();
+                    (0..numbers.len()).try_for_each(|at| add_one(&mut one_by_one_of_arrays, kind, numbers, at, 1))
                 });
                 let one_by_one = text(one_by_one.and_then(|()| by_value.result()));
                 prop_assert_eq!(&one_by_one, &text(added.and_then(|()| one_by_one_of_arrays.result())));

@@ -98,8 +98,12 @@ impl Order {
         let keys = self.readers.iter_mut().map(|reader| reader.read(objects, context));
         let keys = keys.collect::<Result<Vec<KeyValues<'_>>>>()?;
         let passing = match (bar, keys.first()) {
-            (Some(bar), Some(KeyValues::Numbers(numbers))) => self.sorter.numbers_that_pass(numbers, bar),
+            (Some(bar), Some(KeyValues::Numbers(numbers))) => self.sorter.numbers_that_pass(*numbers, bar),
             (Some(bar), Some(KeyValues::Values(column))) => Some(that_pass(column, bar)),
+            (Some(bar), Some(objects @ KeyValues::Objects(_))) => {
+                let passes = |row: &u32| passes(&objects.value(*row as usize), bar);
+                Some((0..batch.len() as u32).filter(passes).collect())
+            }
             _ => None,
         };
         Ok(match passing {

@@ -6,6 +6,7 @@ use mangrove_graph::{Error, FastMap, Result, Value};
 use mangrove_plan::logical::Reduction;
 
 use crate::context::type_name::a_type;
+use crate::rows::held::ByInstance;
 use crate::rows::{ObjectColumn, Rows, Tags};
 use crate::values::fold::too_many;
 
@@ -141,13 +142,12 @@ pub(super) fn count_batch(kind: ReduceKind, batch: &Rows) -> Result<u64> {
                 total = total.checked_add(*bulk).ok_or_else(too_many)?;
             }
         }
-        (_, ObjectColumn::Values(values)) => {
-            for (row, value) in values.iter().enumerate() {
-                let count = counted(value)?.checked_mul(batch.bulk(row));
+        (_, objects) => {
+            for row in 0..objects.len() {
+                let count = counted(&objects.get(row))?.checked_mul(batch.bulk(row));
                 total = count.and_then(|n| total.checked_add(n)).ok_or_else(too_many)?;
             }
         }
-        _ => return Err(Error::bug("what was counted is a number")),
     }
     Ok(total)
 }
@@ -182,6 +182,33 @@ fn extreme(old: Value, new: Value, largest: bool) -> Result<Value> {
     Ok(if is_number(&best) && is_number(&other) { numeric::widened(&best, &other) } else { best })
 }
 
+/// The states of a reduction, by instance.
+pub(super) trait StatesByTag {
+    /// Returns the reduction.
+    fn kind(&self) -> ReduceKind;
+
+    /// Returns the state of an instance, making it if it is new.
+    fn state(&mut self, tag: u32) -> &mut PartialReduction;
+}
+
+/// The states of a group, which an operator keeps until the group ends.
+pub(super) struct GroupStates<'a> {
+    /// The reduction.
+    pub kind: ReduceKind,
+    /// The state of each instance.
+    pub states: &'a mut Vec<Option<PartialReduction>>,
+}
+
+impl StatesByTag for GroupStates<'_> {
+    fn kind(&self) -> ReduceKind {
+        self.kind
+    }
+
+    fn state(&mut self, tag: u32) -> &mut PartialReduction {
+        ByInstance::entry(self.states, tag, || PartialReduction::new(self.kind))
+    }
+}
+
 /// The states of the rows of one batch, by instance: what a helper sends home instead of the rows.
 pub(super) struct BatchStates {
     kind: ReduceKind,
@@ -194,20 +221,6 @@ pub(super) struct BatchStates {
 impl BatchStates {
     pub fn new(kind: ReduceKind) -> Self {
         BatchStates { kind, positions: FastMap::default(), tags: Vec::new(), states: Vec::new() }
-    }
-
-    /// Returns the state of an instance.
-    pub fn state(&mut self, tag: u32) -> &mut PartialReduction {
-        // Rows of an instance mostly follow one another.
-        let at = match self.tags.last() {
-            Some(last) if *last == tag => self.tags.len() - 1,
-            _ => *self.positions.entry(tag).or_insert_with(|| {
-                self.tags.push(tag);
-                self.states.push(PartialReduction::new(self.kind));
-                self.tags.len() - 1
-            }),
-        };
-        &mut self.states[at]
     }
 
     /// Adds the rows of a batch.
@@ -235,6 +248,25 @@ impl BatchStates {
             bulk: Some(counts),
             ..Rows::of(ObjectColumn::Values(values))
         }
+    }
+}
+
+impl StatesByTag for BatchStates {
+    fn kind(&self) -> ReduceKind {
+        self.kind
+    }
+
+    fn state(&mut self, tag: u32) -> &mut PartialReduction {
+        // Rows of an instance mostly follow one another.
+        let at = match self.tags.last() {
+            Some(last) if *last == tag => self.tags.len() - 1,
+            _ => *self.positions.entry(tag).or_insert_with(|| {
+                self.tags.push(tag);
+                self.states.push(PartialReduction::new(self.kind));
+                self.tags.len() - 1
+            }),
+        };
+        &mut self.states[at]
     }
 }
 

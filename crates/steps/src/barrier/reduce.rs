@@ -9,12 +9,12 @@ use mangrove_plan::logical::Reduction;
 
 use crate::barrier::numbers;
 pub(crate) use crate::barrier::partial::ReduceKind;
-use crate::barrier::partial::{BatchStates, PartialReduction, count_batch, is_reduced};
+use crate::barrier::partial::{BatchStates, GroupStates, PartialReduction, StatesByTag, count_batch, is_reduced};
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::sizes::Sizes;
 use crate::rows::held::{ByInstance, send_results};
-use crate::rows::{Remember, Rows, Tags};
+use crate::rows::{NumberSlice, Remember, Rows, Tags};
 use crate::values::collection::push_times;
 
 /// A reducing barrier.
@@ -22,7 +22,7 @@ pub(crate) struct Reduce {
     kind: ReduceKind,
     remember: Remember,
     states: ByInstance<PartialReduction>,
-    /// Scratch: the objects of a batch, if they are numbers of one type.
+    /// Scratch: the values of a batch, if they are numbers of one type.
     numbers: Numbers,
 }
 
@@ -31,25 +31,29 @@ impl Reduce {
         Reduce { kind, remember, states: ByInstance::default(), numbers: Numbers::default() }
     }
 
-    /// Reads the objects of a batch of one instance as numbers. Returns false if they are no numbers of one type, or if
-    /// the reduction does not compute.
-    fn read_numbers(&mut self, batch: &Rows) -> bool {
-        let computes = matches!(
-            self.kind,
-            ReduceKind::Language(Reduction::Sum | Reduction::Mean | Reduction::Min | Reduction::Max)
-        );
-        let objects = batch.objects.values();
-        if !computes || batch.tags != Tags::One || batch.bulk.is_some() || objects.len() < 2 {
-            return false;
-        }
-        self.numbers.clear();
-        (0..).zip(objects).all(|(row, value)| self.numbers.push(row, value))
-    }
-
     /// Returns the states of a group, by instance.
-    pub(super) fn states(&mut self, group: GroupId) -> &mut Vec<Option<PartialReduction>> {
-        self.states.group(group)
+    pub(super) fn states(&mut self, group: GroupId) -> GroupStates<'_> {
+        GroupStates { kind: self.kind, states: self.states.group(group) }
     }
+}
+
+/// Returns the objects of a batch if they are numbers of one type and the reduction computes with them. If they are
+/// values, copies those of one instance to `scratch`; for several instances, that would cost more than it saves.
+fn numbers_of<'a>(kind: ReduceKind, batch: &'a Rows, scratch: &'a mut Numbers) -> Option<NumberSlice<'a>> {
+    use Reduction::{Max, Mean, Min, Sum};
+    if !matches!(kind, ReduceKind::Language(Sum | Mean | Min | Max)) {
+        return None;
+    }
+    let objects = batch.objects.values();
+    if objects.is_empty() {
+        return batch.objects.numbers();
+    }
+    if batch.tags != Tags::One || batch.bulk.is_some() || objects.len() < 2 {
+        return None;
+    }
+    scratch.clear();
+    let is_one_type = (0..).zip(objects).all(|(row, value)| scratch.push(row, value));
+    if is_one_type { NumberSlice::of(scratch) } else { None }
 }
 
 impl Operator<Rows> for Reduce {
@@ -69,10 +73,9 @@ impl Operator<Rows> for Reduce {
             return Ok(batch);
         }
         let mut states = BatchStates::new(kind);
-        if self.read_numbers(&batch) {
-            numbers::fold(states.state(0), kind, &self.numbers)?;
-        } else {
-            states.add(&batch)?;
+        match numbers_of(kind, &batch, &mut self.numbers) {
+            Some(numbers) => numbers::add_to_states(&mut states, numbers, &batch, |row| row)?,
+            None => states.add(&batch)?,
         }
         Ok(states.into_rows())
     }
@@ -84,11 +87,9 @@ impl Operator<Rows> for Reduce {
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let kind = self.kind;
         if is_reduced(&batch) {
-            let states = self.states.group(group);
-            return (0..batch.len()).try_for_each(|row| {
-                let state = ByInstance::entry(states, batch.tag(row), || PartialReduction::new(kind));
-                state.join(kind, batch.object(row), batch.bulk(row))
-            });
+            let mut states = self.states(group);
+            return (0..batch.len())
+                .try_for_each(|row| states.state(batch.tag(row)).join(kind, batch.object(row), batch.bulk(row)));
         }
         if kind == ReduceKind::Language(Reduction::Fold) {
             let values: u64 = (0..batch.len()).map(|r| batch.bulk(r)).fold(0, u64::saturating_add);
@@ -97,22 +98,19 @@ impl Operator<Rows> for Reduce {
             let bytes = values.saturating_mul(size_of::<Value>() as u64).saturating_add(held as u64);
             self.states.charge(group, bytes, out)?;
         }
-        let is_numbers = self.read_numbers(&batch);
-        let states = self.states.group(group);
-        if is_numbers {
-            return numbers::fold(ByInstance::entry(states, 0, || PartialReduction::new(kind)), kind, &self.numbers);
+        let mut states = GroupStates { kind, states: self.states.group(group) };
+        if let Some(numbers) = numbers_of(kind, &batch, &mut self.numbers) {
+            return numbers::add_to_states(&mut states, numbers, &batch, |row| row);
         }
         let counts = kind == ReduceKind::Language(Reduction::Count);
         if batch.tags == Tags::One && (counts || kind == ReduceKind::Total) {
-            let state = ByInstance::entry(states, 0, || PartialReduction::new(kind));
-            return state.count(count_batch(kind, &batch)?);
+            return states.state(0).count(count_batch(kind, &batch)?);
         }
         let mut meter = Meter::new(out.control());
         for row in 0..batch.len() {
-            let state = ByInstance::entry(states, batch.tag(row), || PartialReduction::new(kind));
             // Counting reads no object.
             let value = if counts { Value::Null } else { batch.object(row) };
-            match state {
+            match states.state(batch.tag(row)) {
                 PartialReduction::Fold(values) => push_times(values, value, batch.bulk(row), &mut meter)?,
                 state => state.add(kind, value, batch.bulk(row))?,
             }

@@ -11,14 +11,14 @@ use mangrove_graph::{Need, Numbers, Result};
 use mangrove_plan::logical::{Name, Reduction};
 
 use crate::barrier::numbers;
-use crate::barrier::partial::{BatchStates, PartialReduction, ReduceKind, is_reduced};
+use crate::barrier::partial::{BatchStates, ReduceKind, is_reduced};
 use crate::barrier::reduce::Reduce;
+use crate::computed::keys::read_numbers;
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::row::operator::RowOperator;
 use crate::row::property::Values;
-use crate::rows::held::ByInstance;
-use crate::rows::{ObjectColumn, Remember, Rows, Tags, needs};
+use crate::rows::{NumberSlice, Remember, Rows, needs};
 
 /// Reads the values of one key and reduces them.
 pub(crate) struct ReduceValues {
@@ -33,7 +33,7 @@ impl ReduceValues {
     pub fn new(reduction: Reduction, key: Name, remember: Remember) -> Self {
         ReduceValues {
             reduction,
-            values: Values::new(vec![key.clone()]),
+            values: Values::new(vec![key.clone()], false),
             key,
             reduce: Reduce::new(ReduceKind::Language(reduction), remember),
             numbers: Numbers::default(),
@@ -42,14 +42,7 @@ impl ReduceValues {
 
     /// Reads a batch as numbers. Returns false if it has other values.
     fn read(&mut self, batch: &Rows, context: &ExecutionContext) -> Result<bool> {
-        self.numbers.clear();
-        let view = &context.view;
-        let Some(key) = view.key_of(&self.key) else { return Ok(false) };
-        match &batch.objects {
-            ObjectColumn::Vertices(ids) => view.vertex_numbers(ids, key, &mut self.numbers),
-            ObjectColumn::Edges(ids) => view.edge_numbers(ids, key, &mut self.numbers),
-            ObjectColumn::Values(_) => Ok(false),
-        }
+        read_numbers(&batch.objects, &self.key, context, &mut self.numbers)
     }
 }
 
@@ -83,18 +76,11 @@ impl Operator<Rows> for ReduceValues {
             let values = self.values.apply(batch, context, &mut Meter::new(control))?;
             return self.reduce.combine(port, values, context, control);
         }
-        let (kind, read) = (ReduceKind::Language(self.reduction), &self.numbers);
+        let kind = ReduceKind::Language(self.reduction);
         let mut states = BatchStates::new(kind);
-        if read.is_empty() {
-            return Ok(states.into_rows());
-        }
-        if batch.tags == Tags::One && batch.bulk.is_none() {
-            numbers::fold(states.state(0), kind, read)?;
-        } else {
-            for (at, row) in (0..read.len()).zip(&read.row) {
-                let row = *row as usize;
-                numbers::add_one(states.state(batch.tag(row)), kind, read, at, batch.bulk(row))?;
-            }
+        if let Some(read) = NumberSlice::of(&self.numbers) {
+            let row = |at: usize| self.numbers.row[at] as usize;
+            numbers::add_to_states(&mut states, read, &batch, row)?;
         }
         Ok(states.into_rows())
     }
@@ -112,19 +98,8 @@ impl Operator<Rows> for ReduceValues {
             let values = self.values.apply(batch, context, &mut Meter::new(out.control()))?;
             return self.reduce.receive(port, group, values, out);
         }
-        if self.numbers.is_empty() {
-            return Ok(());
-        }
-        let (kind, read) = (ReduceKind::Language(self.reduction), &self.numbers);
-        let states = self.reduce.states(group);
-        if batch.tags == Tags::One && batch.bulk.is_none() {
-            return numbers::fold(ByInstance::entry(states, 0, || PartialReduction::new(kind)), kind, read);
-        }
-        (0..read.len()).zip(&read.row).try_for_each(|(at, row)| {
-            let row = *row as usize;
-            let state = ByInstance::entry(states, batch.tag(row), || PartialReduction::new(kind));
-            numbers::add_one(state, kind, read, at, batch.bulk(row))
-        })
+        let Some(read) = NumberSlice::of(&self.numbers) else { return Ok(()) };
+        numbers::add_to_states(&mut self.reduce.states(group), read, &batch, |at| self.numbers.row[at] as usize)
     }
 
     fn finish_step(

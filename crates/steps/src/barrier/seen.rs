@@ -4,6 +4,7 @@ use mangrove_graph::Value;
 use mangrove_graph::compare::Equivalent;
 
 use crate::barrier::element_set::ElementSet;
+use crate::computed::keys::{KeyWord, number_word, word_of};
 use crate::limits::sizes::Sizes;
 use crate::limits::table::PartitionedTable;
 use crate::rows::{ObjectColumn, Rows};
@@ -13,6 +14,8 @@ use crate::rows::{ObjectColumn, Rows};
 pub(super) enum SeenKey {
     Vertex(u64),
     Edge(u64),
+    /// A value that fits into a word.
+    Word(KeyWord),
     Value(Equivalent),
     Values(Vec<Equivalent>),
 }
@@ -24,22 +27,24 @@ impl SeenKey {
         match object {
             Value::Vertex(id) => SeenKey::Vertex(id.to_bits()),
             Value::Edge(id) => SeenKey::Edge(id.to_bits()),
-            other => SeenKey::Value(Equivalent(other)),
+            other => word_of(&other).map_or_else(|| SeenKey::Value(Equivalent(other)), SeenKey::Word),
         }
     }
 }
 
-/// The values let through, by instance.
+/// The values let through, by instance. Most are elements, numbers and short texts, which have small keys of their own.
 #[derive(Default)]
 pub(crate) struct SeenRows {
     vertices: ElementSet,
     edges: ElementSet,
+    words: PartitionedTable<(u32, KeyWord)>,
     others: PartitionedTable<(u32, SeenKey)>,
     /// The bytes that the values among them point to.
     held: u64,
 }
 
 /// The approximate bytes of an entry: tag and key, control byte, load factor.
+const WORD_BYTES: u64 = 40;
 pub(super) const ENTRY_BYTES: u64 = 64;
 
 /// A table of at most this many entries is kept for the next group.
@@ -58,6 +63,10 @@ impl SeenRows {
             ObjectColumn::Edges(_) if computed == 0 => batch.filter(|rows, row| match &rows.objects {
                 ObjectColumn::Edges(ids) => self.edges.insert(rows.tag(row), ids[row].to_bits()),
                 _ => false,
+            }),
+            ObjectColumn::Numbers(_) if computed == 0 => batch.filter(|rows, row| {
+                let word = rows.objects.numbers().map(|numbers| number_word(numbers, row));
+                word.is_some_and(|word| self.words.insert((rows.tag(row), word)))
             }),
             _ => batch.filter(|rows, row| self.admit_any(rows, row, computed, &mut sizes)),
         };
@@ -81,6 +90,7 @@ impl SeenRows {
         match SeenKey::of(rows.object(row)) {
             SeenKey::Vertex(bits) => self.vertices.insert(tag, bits),
             SeenKey::Edge(bits) => self.edges.insert(tag, bits),
+            SeenKey::Word(word) => self.words.insert((tag, word)),
             other => self.others.insert((tag, other)),
         }
     }
@@ -89,20 +99,24 @@ impl SeenRows {
     pub fn clear(&mut self) -> bool {
         self.vertices.clear();
         self.edges.clear();
+        self.words.clear();
         self.others.clear();
         self.held = 0;
-        self.vertices.capacity() + self.edges.capacity() + self.others.capacity() <= KEPT_MAX
+        let elements = self.vertices.capacity() + self.edges.capacity();
+        elements + self.words.capacity() + self.others.capacity() <= KEPT_MAX
     }
 
     /// Returns about how many bytes the set takes.
     pub fn bytes(&self) -> u64 {
-        self.vertices.bytes() + self.edges.bytes() + self.others.len() as u64 * ENTRY_BYTES + self.held
+        let values = self.words.len() as u64 * WORD_BYTES + self.others.len() as u64 * ENTRY_BYTES;
+        self.vertices.bytes() + self.edges.bytes() + values + self.held
     }
 
     /// Takes the set apart: calls `take` with the instance and key of each entry.
     pub(super) fn for_each(self, mut take: impl FnMut(u32, SeenKey)) {
         self.vertices.for_each(|tag, bits| take(tag, SeenKey::Vertex(bits)));
         self.edges.for_each(|tag, bits| take(tag, SeenKey::Edge(bits)));
+        self.words.for_each(|(tag, word), ()| take(tag, SeenKey::Word(word)));
         self.others.for_each(|(tag, key), ()| take(tag, key));
     }
 }

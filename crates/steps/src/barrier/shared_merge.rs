@@ -31,6 +31,7 @@ fn shard_of(objects: &ObjectColumn, row: usize) -> usize {
     let bits = match objects {
         ObjectColumn::Vertices(ids) => ids[row].to_bits(),
         ObjectColumn::Edges(ids) => ids[row].to_bits(),
+        ObjectColumn::Numbers(_) => 0,
         ObjectColumn::Values(values) => match &values[row] {
             Value::Vertex(id) => id.to_bits(),
             Value::Edge(id) => id.to_bits(),

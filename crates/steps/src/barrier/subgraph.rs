@@ -132,6 +132,9 @@ fn edges_of(objects: &ObjectColumn) -> Result<Vec<EdgeId>> {
         ObjectColumn::Edges(ids) => Ok(ids.clone()),
         ObjectColumn::Vertices(ids) if ids.is_empty() => Ok(Vec::new()),
         ObjectColumn::Vertices(_) => Err(refused("vertex")),
+        ObjectColumn::Numbers(numbers) => {
+            numbers.slice().values().next().map_or(Ok(Vec::new()), |number| Err(refused(number.type_name())))
+        }
         ObjectColumn::Values(values) => {
             values.iter().map(|value| edge(value).ok_or_else(|| refused(value.type_name()))).collect()
         }

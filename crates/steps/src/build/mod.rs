@@ -10,10 +10,13 @@
 //! | scans | at every node |
 //! | does none of these | where they are |
 //!
+//! The builder also decides where `values(key)` makes columns of numbers ([`numbers`]).
+//!
 //! The builder knows nothing of a run: an instance serves many runs, one after another (FLOW-15). Operators keep the
 //! operands of the plan, and look up their values when a run begins.
 
 mod ends;
+mod numbers;
 mod scopes;
 
 use std::sync::Arc;
@@ -101,6 +104,7 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         is_nested: false,
         visited: None,
         taken: KeySource::Computed,
+        numbers_are_read: false,
     };
     if plan.sets_all_apart {
         builder.topology.set_all_apart();
@@ -190,6 +194,8 @@ struct Builder {
     visited: Option<Arc<Visited>>,
     /// The source of the keys for the next operator that sorts or groups.
     taken: KeySource,
+    /// True if the operator after the next one reads columns of numbers as arrays.
+    numbers_are_read: bool,
 }
 
 impl Builder {
@@ -266,14 +272,15 @@ impl Builder {
     fn chain(&mut self, pipeline: &Pipeline, mut tail: ChainEnd) -> Result<ChainEnd> {
         let first = self.topology.next();
         let mut readers = self.reader.of_stages(pipeline).into_iter();
-        let mut stages = pipeline.stages.iter().peekable();
+        let mut stages = pipeline.stages.iter().enumerate().peekable();
         let (was_ordered, at_end) = (self.is_ordered, self.reader);
-        while let Some(stage) = stages.next() {
+        while let Some((at, stage)) = stages.next() {
             self.reader = readers.next().unwrap_or(at_end);
-            if let Some(keys) = stages.peek().and_then(|reader| self.own_keys(&stage.operator, &reader.operator)) {
-                self.taken = KeySource::Keys(keys);
+            if let Some(keys) = stages.peek().and_then(|(_, reader)| self.own_keys(&stage.operator, &reader.operator)) {
+                self.taken = KeySource::Objects(keys);
                 continue;
             }
+            self.numbers_are_read = self.reads_numbers(&pipeline.stages[at + 1..]);
             tail = self.stage(stage, tail, first)?;
             // What reads the rows of this stage says whether their order matters to the next one.
             let order_matters = self.reader.order_matters;
@@ -287,14 +294,16 @@ impl Builder {
         Ok(tail)
     }
 
-    /// Returns the keys of a `by()` if the next operator reads them itself. That needs rows and state on one node.
-    fn own_keys(&self, by: &Op, reader: &Op) -> Option<Vec<Name>> {
+    /// Returns the keys of a `by()` if the next operator reads them itself; `None` among them stands for the object. That
+    /// needs rows and state on one node.
+    fn own_keys(&self, by: &Op, reader: &Op) -> Option<Vec<Option<Name>>> {
         let Op::Modulate(ModulatePlan { over: Over::Current, by, productive, .. }) = by else { return None };
         let reads = self.nodes == 1
             && !productive.contains(&true)
             && matches!(reader, Op::Order { .. } | Op::GroupCount { .. } | Op::Group { .. });
         let key = |computation: &Computation| match computation {
-            Computation::Key(key) => Some(key.clone()),
+            Computation::Key(key) => Some(Some(key.clone())),
+            Computation::Identity => Some(None),
             _ => None,
         };
         if reads { by.iter().map(key).collect() } else { None }
@@ -432,7 +441,8 @@ impl Builder {
                 self.row(&tail, RowLocation::Owner, stage, false, filter)?
             }
             Op::Values(keys) => {
-                self.row(&tail, RowLocation::Owner, stage, true, property::Values::new(keys.clone()))?
+                let values = property::Values::new(keys.clone(), self.numbers_are_read);
+                self.row(&tail, RowLocation::Owner, stage, true, values)?
             }
             Op::Properties(keys) => {
                 self.row(&tail, RowLocation::Owner, stage, true, property::Properties::new(keys.clone()))?
@@ -460,7 +470,8 @@ impl Builder {
             }
             Op::Modulate(modulate) => self.modulate(modulate, tail)?,
             Op::Is(test) => {
-                self.row(&tail, RowLocation::Anywhere, stage, false, filter::Is(CompiledTest::new(test)))?
+                let is = filter::Is { test: CompiledTest::new(test), keeps_numbers: self.numbers_are_read };
+                self.row(&tail, RowLocation::Anywhere, stage, false, is)?
             }
             Op::Members(quantifier, test) => {
                 let test = CompiledTest::new(test);
@@ -557,6 +568,7 @@ impl Builder {
             }
             Op::ReduceValues { key, reduction } => {
                 // The values are read at the owners of their elements, and reduced at the home of the group.
+                self.numbers_are_read = true;
                 let read = Stage { operator: Op::Values(vec![key.clone()]), labels: Vec::new() };
                 let next = self.stage(&read, tail, first)?;
                 let reduce = Stage { operator: Op::Reduce(*reduction), labels: stage.labels.clone() };

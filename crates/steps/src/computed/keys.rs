@@ -1,20 +1,20 @@
 //! Keys that operators read themselves, instead of from a computed column.
 //!
 //! `order().by("k")`, `groupCount().by("k")` and `group().by("k")` need one value for each row and no pipeline. If rows
-//! and state are on one node, these operators read the column of the key ([`KeySource::Keys`]), and a property that
+//! and state are on one node, these operators read the column of the key ([`KeySource::Objects`]), and a property that
 //! holds numbers of one type reaches them as an array ([`KeyReader`]). [`KeyTable`] numbers the keys of groups without
 //! making values of keys that fit into a word.
 
 use std::borrow::Cow;
 
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::{Need, NumberType, Numbers, Result, Value};
+use mangrove_graph::{KeyId, Need, NumberType, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
 
 use crate::computed::lookup::{compute_key, put_only};
 use crate::context::execution::ExecutionContext;
 use crate::limits::table::PartitionedTable;
-use crate::rows::{ComputedColumn, ObjectColumn, Rows, needs};
+use crate::rows::{ComputedColumn, NumberSlice, ObjectColumn, Rows, needs};
 
 /// The source of an operator's `by()` values.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +22,8 @@ pub(crate) enum KeySource {
     /// From computed columns, which an earlier operator has filled.
     #[default]
     Computed,
-    /// From these keys of the objects, one for each `by()`.
-    Keys(Vec<Name>),
+    /// From the objects, one for each `by()`: the value of a key, or without a key the object itself.
+    Objects(Vec<Option<Name>>),
 }
 
 impl KeySource {
@@ -31,14 +31,14 @@ impl KeySource {
     pub fn readers(self) -> Vec<KeyReader> {
         match self {
             KeySource::Computed => Vec::new(),
-            KeySource::Keys(keys) => keys.into_iter().map(KeyReader::new).collect(),
+            KeySource::Objects(keys) => keys.into_iter().map(KeyReader::new).collect(),
         }
     }
 }
 
-/// Reads one key of the objects of batches.
+/// Reads one key of the objects of batches, or the objects themselves.
 pub(crate) struct KeyReader {
-    key: Name,
+    key: Option<Name>,
     numbers: Numbers,
     /// True if all batches of the run have held numbers so far. Otherwise numbers are not tried again.
     holds_numbers: bool,
@@ -47,13 +47,15 @@ pub(crate) struct KeyReader {
 /// The values that a [`KeyReader`] read, one for each object.
 pub(crate) enum KeyValues<'a> {
     /// A number for each object.
-    Numbers(&'a Numbers),
+    Numbers(NumberSlice<'a>),
+    /// The objects themselves.
+    Objects(&'a ObjectColumn),
     /// Any value for each object, or none.
     Values(ComputedColumn),
 }
 
 impl KeyReader {
-    pub fn new(key: Name) -> Self {
+    pub fn new(key: Option<Name>) -> Self {
         KeyReader { key, numbers: Numbers::default(), holds_numbers: true }
     }
 
@@ -62,8 +64,9 @@ impl KeyReader {
         if !rows.computed.is_empty() {
             return Need::Nothing;
         }
-        let keys = readers.iter().filter_map(|reader| context.view.key_of(&reader.key)).collect();
-        needs::values(&rows.objects, 0, Some(keys))
+        let names = readers.iter().filter_map(|reader| reader.key.as_ref());
+        let keys: Vec<KeyId> = names.filter_map(|name| context.view.key_of(name)).collect();
+        if keys.is_empty() { Need::Nothing } else { needs::values(&rows.objects, 0, Some(keys)) }
     }
 
     /// Ends a run.
@@ -72,40 +75,64 @@ impl KeyReader {
     }
 
     /// Reads the value of each object. Fails if one has several.
-    pub fn read(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<KeyValues<'_>> {
-        if !self.holds_numbers || !self.read_numbers(objects, context)? {
+    pub fn read<'a>(&'a mut self, objects: &'a ObjectColumn, context: &ExecutionContext) -> Result<KeyValues<'a>> {
+        let Some(key) = &self.key else {
+            return Ok(objects.numbers().map_or(KeyValues::Objects(objects), KeyValues::Numbers));
+        };
+        if !self.holds_numbers || !read_numbers(objects, key, context, &mut self.numbers)? {
             self.holds_numbers = false;
-            return Ok(KeyValues::Values(compute_key(objects, &self.key, context)?));
+            return Ok(KeyValues::Values(compute_key(objects, key, context)?));
         }
         let is_one_each = self.numbers.len() == objects.len() && (0..).zip(&self.numbers.row).all(|(n, row)| n == *row);
-        if is_one_each {
-            return Ok(KeyValues::Numbers(&self.numbers));
+        if let (true, Some(numbers)) = (is_one_each, NumberSlice::of(&self.numbers)) {
+            return Ok(KeyValues::Numbers(numbers));
         }
         let mut column: ComputedColumn = vec![None; objects.len()];
         for (at, row) in self.numbers.row.iter().enumerate() {
             let value = self.numbers.value(at).expect("there is one for each row that is named");
-            put_only(&mut column, *row as usize, value, &self.key)?;
+            put_only(&mut column, *row as usize, value, key)?;
         }
         Ok(KeyValues::Values(column))
     }
+}
 
-    fn read_numbers(&mut self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<bool> {
-        self.numbers.clear();
-        let view = &context.view;
-        let Some(key) = view.key_of(&self.key) else { return Ok(false) };
-        match objects {
-            ObjectColumn::Vertices(ids) => view.vertex_numbers(ids, key, &mut self.numbers),
-            ObjectColumn::Edges(ids) => view.edge_numbers(ids, key, &mut self.numbers),
-            ObjectColumn::Values(_) => Ok(false),
-        }
+/// Reads a key of the objects as numbers. Returns false if it has other values, or if there are other objects than
+/// vertices only or edges only.
+pub(crate) fn read_numbers(
+    objects: &ObjectColumn,
+    key: &Name,
+    context: &ExecutionContext,
+    numbers: &mut Numbers,
+) -> Result<bool> {
+    numbers.clear();
+    let view = &context.view;
+    let Some(key) = view.key_of(key) else { return Ok(false) };
+    match objects {
+        ObjectColumn::Vertices(ids) => view.vertex_numbers(ids, key, numbers),
+        ObjectColumn::Edges(ids) => view.edge_numbers(ids, key, numbers),
+        // Elements in a mixed column are read kind by kind.
+        ObjectColumn::Numbers(_) | ObjectColumn::Values(_) => Ok(false),
     }
 }
 
 impl KeyValues<'_> {
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            KeyValues::Numbers(numbers) => numbers.len(),
+            KeyValues::Objects(objects) => objects.len(),
+            KeyValues::Values(column) => column.len(),
+        }
+    }
+
     /// Returns the value of a row by reference, if it is in memory.
     pub fn value_ref(&self, row: usize) -> Option<Cow<'_, Value>> {
         match self {
-            KeyValues::Numbers(numbers) => numbers.value(row).map(Cow::Owned),
+            KeyValues::Numbers(numbers) => Some(Cow::Owned(numbers.value(row))),
+            KeyValues::Objects(objects) => Some(match objects.values() {
+                [] => Cow::Owned(objects.get(row)),
+                values => Cow::Borrowed(&values[row]),
+            }),
             KeyValues::Values(column) => column[row].as_ref().map(Cow::Borrowed),
         }
     }
@@ -113,7 +140,8 @@ impl KeyValues<'_> {
     /// Returns the value of a row.
     pub fn value(&self, row: usize) -> Option<Value> {
         match self {
-            KeyValues::Numbers(numbers) => numbers.value(row),
+            KeyValues::Numbers(numbers) => Some(numbers.value(row)),
+            KeyValues::Objects(objects) => Some(objects.get(row)),
             KeyValues::Values(column) => column[row].clone(),
         }
     }
@@ -126,21 +154,30 @@ impl KeyValues<'_> {
     /// Returns the values of all rows.
     pub fn into_computed(self) -> ComputedColumn {
         match self {
-            KeyValues::Numbers(numbers) => (0..numbers.len()).map(|row| numbers.value(row)).collect(),
+            KeyValues::Numbers(numbers) => numbers.values().map(Some).collect(),
+            KeyValues::Objects(objects) => (0..objects.len()).map(|row| Some(objects.get(row))).collect(),
             KeyValues::Values(column) => column,
         }
     }
 }
 
 /// A value that fits into a word, with a number for its type. Two are equal if and only if their values are equivalent.
-type KeyWord = (u8, u64);
+pub(crate) type KeyWord = (u8, u64);
 
 /// The type of words that are texts of up to eight bytes; the length is added.
 const TEXT: u8 = 16;
 
 /// Returns the word of a number of fixed width.
-fn number_word(kind: NumberType, bits: u64) -> KeyWord {
+fn typed_word(kind: NumberType, bits: u64) -> KeyWord {
     (kind as u8, bits)
+}
+
+/// Returns the word of a number of a column.
+pub(crate) fn number_word(numbers: NumberSlice<'_>, row: usize) -> KeyWord {
+    match numbers {
+        NumberSlice::Integers(kind, numbers) => typed_word(kind, numbers[row] as u64),
+        NumberSlice::Floats(kind, numbers) => typed_word(kind, float_bits(numbers[row])),
+    }
 }
 
 /// Returns the bits of a float, made equal for all NaNs and for both zeros, so that equivalent floats have equal bits.
@@ -152,16 +189,17 @@ fn float_bits(number: f64) -> u64 {
     }
 }
 
-fn word_of(value: &Value) -> Option<KeyWord> {
+/// Returns the word of a value, if it has one.
+pub(crate) fn word_of(value: &Value) -> Option<KeyWord> {
     Some(match value {
         Value::String(text) => {
             let mut word = [0; 8];
             word.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
             (TEXT + text.len() as u8, u64::from_le_bytes(word))
         }
-        Value::F32(n) => number_word(NumberType::F32, float_bits(f64::from(*n))),
-        Value::F64(n) => number_word(NumberType::F64, float_bits(*n)),
-        other => number_word(NumberType::of(other)?, mangrove_graph::numeric::integer(other)? as u64),
+        Value::F32(n) => typed_word(NumberType::F32, float_bits(f64::from(*n))),
+        Value::F64(n) => typed_word(NumberType::F64, float_bits(*n)),
+        other => typed_word(NumberType::of(other)?, mangrove_graph::numeric::integer(other)? as u64),
     })
 }
 
@@ -184,23 +222,26 @@ impl KeyTable {
     /// As [`KeyTable::number`], for all numbers of a batch. `each` gets the row and the number.
     pub fn number_all(
         &mut self,
-        numbers: &Numbers,
+        numbers: NumberSlice<'_>,
         tag: impl Fn(usize) -> u32,
         mut new: impl FnMut(u32, Value) -> u32,
         mut each: impl FnMut(usize, u32),
     ) {
-        let Some(kind) = numbers.kind else { return };
+        let kind = numbers.kind();
         let mut number = |row: usize, bits: u64, value: &dyn Fn() -> Value| {
             let tag = tag(row);
-            let (found, _) = self.words.get_or_insert_with((tag, number_word(kind, bits)), || new(tag, value()));
+            let (found, _) = self.words.get_or_insert_with((tag, typed_word(kind, bits)), || new(tag, value()));
             each(row, *found);
         };
-        if kind.is_float() {
-            let numbers = numbers.floats.iter().enumerate();
-            numbers.for_each(|(row, n)| number(row, float_bits(*n), &|| kind.float(*n)));
-        } else {
-            let numbers = numbers.integers.iter().enumerate();
-            numbers.for_each(|(row, n)| number(row, *n as u64, &|| kind.integer(*n)));
+        match numbers {
+            NumberSlice::Floats(_, numbers) => {
+                let numbers = numbers.iter().enumerate();
+                numbers.for_each(|(row, n)| number(row, float_bits(*n), &|| kind.float(*n)));
+            }
+            NumberSlice::Integers(_, numbers) => {
+                let numbers = numbers.iter().enumerate();
+                numbers.for_each(|(row, n)| number(row, *n as u64, &|| kind.integer(*n)));
+            }
         }
     }
 }
@@ -249,7 +290,8 @@ mod tests {
                 let mut numbers = Numbers::default();
                 if numbers.push(0, key) {
                     let mut found = Vec::new();
-                    table.number_all(&numbers, |_| *tag, |_, _| u32::MAX, |row, number| found.push((row, number)));
+                    let numbers = NumberSlice::of(&numbers).unwrap();
+                    table.number_all(numbers, |_| *tag, |_, _| u32::MAX, |row, number| found.push((row, number)));
                     prop_assert_eq!(found, vec![(0, by_value[at])]);
                 }
             }
@@ -260,15 +302,15 @@ mod tests {
     fn a_column_of_numbers_with_gaps_is_no_array() {
         let g = modern();
         let context = context_of(&g);
-        let mut age = KeyReader::new("age".into());
+        let mut age = KeyReader::new(Some("age".into()));
         let people = ObjectColumn::Vertices(vec![g.josh, g.marko]);
-        assert!(matches!(age.read(&people, &context).unwrap(), KeyValues::Numbers(n) if n.integers == [32, 29]));
+        assert!(matches!(age.read(&people, &context).unwrap(), KeyValues::Numbers(NumberSlice::Integers(_, [32, 29]))));
         let all = ObjectColumn::Vertices(vec![g.josh, g.lop, g.marko]);
         let column = age.read(&all, &context).unwrap().into_computed();
         assert_eq!(column, vec![Some(32.into()), None, Some(29.into())]);
-        let mut name = KeyReader::new("name".into());
+        let mut name = KeyReader::new(Some("name".into()));
         assert_eq!(name.read(&all, &context).unwrap().gather(&[2, 0]), vec![Some("marko".into()), Some("josh".into())]);
-        assert!(KeyReader::new("nick".into()).read(&all, &context).is_err(), "marko has two");
-        assert!(KeyReader::new("age".into()).read(&ObjectColumn::Values(vec![1.into()]), &context).is_err());
+        assert!(KeyReader::new(Some("nick".into())).read(&all, &context).is_err(), "marko has two");
+        assert!(KeyReader::new(Some("age".into())).read(&ObjectColumn::Values(vec![1.into()]), &context).is_err());
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn compute_key(objects: &ObjectColumn, key: &Name, context: &Executio
             put_only(&mut column, kinds.edges.row(at as usize), value, key)?;
         }
     }
-    for (row, object) in kinds.others {
+    for (row, object) in kinds.others() {
         column[row] = match object {
             Value::Map(entries) => {
                 let named = |name: &Value| matches!(name, Value::String(text) if text == key);
@@ -94,7 +94,7 @@ pub(crate) fn compute_priority(
             column[kinds.edges.row(at as usize)].get_or_insert(value);
         }
     }
-    for (row, object) in kinds.others {
+    for (row, object) in kinds.others() {
         let is_key = |name: &Value| matches!(name, Value::String(text) if text == key);
         column[row] = match object {
             Value::Map(entries) => entries.iter().find(|(name, _)| is_key(name)).map(|(_, value)| value.clone()),
@@ -185,8 +185,7 @@ fn property_tokens(
     let mut owner_ids = Vec::new();
     if token == Token::Id {
         let owners: Vec<_> = kinds
-            .others
-            .iter()
+            .others()
             .filter_map(|(_, object)| match object {
                 Value::VertexProperty(property) => Some(property.vertex),
                 _ => None,
@@ -195,8 +194,8 @@ fn property_tokens(
         view.vertex_user_ids(&owners, &mut owner_ids)?;
     }
     let mut owner_ids = owner_ids.into_iter();
-    for (row, object) in &kinds.others {
-        column[*row] = Some(match (object, token) {
+    for (row, object) in kinds.others() {
+        column[row] = Some(match (object, token) {
             (Value::VertexProperty(property), Token::Id) => {
                 let owner = owner_ids.next().ok_or_else(|| Error::bug("the view gave fewer ids than vertices"))?;
                 vertex_property_id(&owner, &names.key(property.key, view), property.ordinal)

@@ -16,7 +16,7 @@ use crate::limits::meter::Meter;
 use crate::row::operator::RowOperator;
 use crate::rows::needs;
 use crate::rows::path::newest_first;
-use crate::rows::{ObjectColumn, Remember, Rows, Tags};
+use crate::rows::{NumberColumn, ObjectColumn, Remember, Rows, Tags};
 use crate::values::fold::too_many;
 use crate::values::names::LabelSets;
 
@@ -38,6 +38,7 @@ pub(crate) fn vertices<'a>(objects: &'a ObjectColumn, step: &str) -> Result<Cow<
         ObjectColumn::Vertices(ids) => Ok(ids.as_slice().into()),
         ObjectColumn::Edges(ids) if ids.is_empty() => Ok(Vec::new().into()),
         ObjectColumn::Edges(_) => Err(wrong_kind(step, "a vertex", "edge")),
+        ObjectColumn::Numbers(numbers) => no_elements(numbers, |kind| wrong_kind(step, "a vertex", kind)),
         ObjectColumn::Values(values) => values
             .iter()
             .map(|v| match v {
@@ -55,6 +56,7 @@ pub(crate) fn edges<'a>(objects: &'a ObjectColumn, step: &str) -> Result<Cow<'a,
         ObjectColumn::Edges(ids) => Ok(ids.as_slice().into()),
         ObjectColumn::Vertices(ids) if ids.is_empty() => Ok(Vec::new().into()),
         ObjectColumn::Vertices(_) => Err(wrong_kind(step, "an edge", "vertex")),
+        ObjectColumn::Numbers(numbers) => no_elements(numbers, |kind| wrong_kind(step, "an edge", kind)),
         ObjectColumn::Values(values) => values
             .iter()
             .map(|v| match v {
@@ -63,6 +65,14 @@ pub(crate) fn edges<'a>(objects: &'a ObjectColumn, step: &str) -> Result<Cow<'a,
             })
             .collect::<Result<Vec<_>>>()
             .map(Into::into),
+    }
+}
+
+/// Returns no elements if there are no numbers either. Otherwise fails with the error for the type of the first.
+fn no_elements<'a, T: Clone>(numbers: &NumberColumn, error: impl FnOnce(&str) -> Error) -> Result<Cow<'a, [T]>> {
+    match numbers.slice().values().next() {
+        None => Ok(Vec::new().into()),
+        Some(number) => Err(error(number.type_name())),
     }
 }
 

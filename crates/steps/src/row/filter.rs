@@ -156,10 +156,14 @@ impl Filter {
 
 /// Fails for an object that is neither an element nor a property: it has nothing that a condition could test.
 fn check_kinds(objects: &ObjectColumn) -> Result<()> {
-    let ObjectColumn::Values(values) = objects else { return Ok(()) };
     let is_element =
         |v: &&Value| matches!(v, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) | Value::Property(_));
-    match values.iter().find(|v| !is_element(v)) {
+    let stranger = match objects {
+        ObjectColumn::Vertices(_) | ObjectColumn::Edges(_) => None,
+        ObjectColumn::Numbers(numbers) => numbers.slice().values().next(),
+        ObjectColumn::Values(values) => values.iter().find(|v| !is_element(v)).cloned(),
+    };
+    match &stranger {
         None => Ok(()),
         Some(other) => Err(Error::evaluation(format!(
             "has() filters vertices, edges and properties; here it meets {}: use is() for plain values",
@@ -199,18 +203,18 @@ impl PreparedCondition {
                 passes.iter_mut().for_each(|pass| *pass = !*pass);
             }
             PreparedCondition::PropertyKey(test) => {
-                for (row, object) in &kinds.others {
+                for (row, object) in kinds.others() {
                     let key = match object {
                         Value::VertexProperty(p) => p.key,
                         Value::Property(p) => p.key,
                         _ => continue,
                     };
-                    passes[*row] = test.holds(&names.key_value(key, view));
+                    passes[row] = test.holds(&names.key_value(key, view));
                 }
             }
             PreparedCondition::PropertyValue(test) => {
-                for (row, object) in &kinds.others {
-                    passes[*row] = match object {
+                for (row, object) in kinds.others() {
+                    passes[row] = match object {
                         Value::VertexProperty(p) => test.holds(&p.value),
                         Value::Property(p) => test.holds(&p.value),
                         _ => false,
@@ -249,9 +253,9 @@ fn scatter_keys(
     passes: &mut [bool],
     holds: impl Fn(&Name) -> bool,
 ) {
-    for (row, object) in &kinds.others {
+    for (row, object) in kinds.others() {
         if let Value::VertexProperty(property) = object {
-            passes[*row] = holds(&names.key(property.key, view));
+            passes[row] = holds(&names.key(property.key, view));
         }
     }
 }
@@ -289,10 +293,9 @@ fn scatter_ids(
         passes[kinds.edges.row(at)] = test.holds(&id);
     }
     let properties: Vec<_> = kinds
-        .others
-        .iter()
+        .others()
         .filter_map(|(row, object)| match object {
-            Value::VertexProperty(property) => Some((*row, property)),
+            Value::VertexProperty(property) => Some((row, property)),
             _ => None,
         })
         .collect();
@@ -331,9 +334,9 @@ fn scatter_values(
             passes[kinds.edges.row(*at as usize)] |= holds(value);
         }
     }
-    for (row, object) in &kinds.others {
+    for (row, object) in kinds.others() {
         if let Value::VertexProperty(property) = object {
-            passes[*row] = property.meta.iter().any(|(k, value)| *k == key && holds(value));
+            passes[row] = property.meta.iter().any(|(k, value)| *k == key && holds(value));
         }
     }
     Ok(())
@@ -358,18 +361,32 @@ impl RowOperator for Filter {
 }
 
 /// A test of the object: `is()`.
-pub(crate) struct Is(pub CompiledTest);
+pub(crate) struct Is {
+    /// The test.
+    pub test: CompiledTest,
+    /// True if the next operator reads columns of numbers as arrays (STEPS-12).
+    pub keeps_numbers: bool,
+}
 
 impl RowOperator for Is {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
-        self.0.begin(context)
+        self.test.begin(context)
     }
 
-    fn apply(&mut self, rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
-        Ok(rows.filter(|rows, row| match &rows.objects {
-            ObjectColumn::Values(values) => self.0.holds(&values[row]),
-            objects => self.0.holds(&objects.get(row)),
-        }))
+    fn apply(&mut self, mut rows: Rows, _context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
+        let Some(numbers) = rows.objects.numbers() else {
+            return Ok(rows.filter(|rows, row| match &rows.objects {
+                ObjectColumn::Values(values) => self.test.holds(&values[row]),
+                objects => self.test.holds(&objects.get(row)),
+            }));
+        };
+        let passing = self.test.rows_that_pass(numbers);
+        rows.computed.clear();
+        let mut rows = rows.keep(&passing);
+        if !self.keeps_numbers {
+            rows.objects = std::mem::take(&mut rows.objects).without_numbers();
+        }
+        Ok(rows)
     }
 }
 
@@ -396,7 +413,7 @@ impl RowOperator for HasEdges {
 
     fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         let kinds = Kinds::of(&rows.objects);
-        let stranger = kinds.others.first().map(|(_, value)| value.type_name());
+        let stranger = kinds.others().next().map(|(_, value)| value.type_name());
         if let Some(kind) = stranger.or((!kinds.edges.is_empty()).then_some("edge")) {
             return Err(Error::evaluation(format!("only vertices have edges to follow; here is a {kind}")));
         }
@@ -414,6 +431,8 @@ mod tests {
     use super::*;
     use crate::fake_view::{Modern, context_of, modern};
     use crate::limits::meter::limited_control;
+    use crate::rows::NumberColumn;
+    use mangrove_graph::NumberType;
     use mangrove_gremlin::Comparison;
     use mangrove_plan::logical::{Operand, Test};
 
@@ -507,16 +526,45 @@ mod tests {
     fn is_tests_the_object_itself() {
         let g = modern();
         let context = context_of(&g);
-        let mut is = Is(CompiledTest::new(&eq(1)));
+        let mut is = Is { test: CompiledTest::new(&eq(1)), keeps_numbers: false };
         is.begin(&context).unwrap();
         let rows = Rows::of(ObjectColumn::Values(vec![Value::I32(1), Value::I64(1), Value::from("1")]));
         assert_eq!(is.apply(rows, &context, &mut Meter::new(&limited_control(u64::MAX, None))).unwrap().len(), 2);
-        let mut is = Is(CompiledTest::new(&eq(g.josh)));
+        let mut is = Is { test: CompiledTest::new(&eq(g.josh)), keeps_numbers: false };
         is.begin(&context).unwrap();
         let rows = Rows::of(ObjectColumn::Vertices(vec![g.marko, g.josh]));
         assert_eq!(
             is.apply(rows, &context, &mut Meter::new(&limited_control(u64::MAX, None))).unwrap().objects,
             ObjectColumn::Vertices(vec![g.josh])
         );
+    }
+
+    #[test]
+    fn is_tests_numbers_and_keeps_them_for_those_who_read_them() {
+        let context = context_of(&modern());
+        let numbers = |n: &[i64]| NumberColumn::of_integers(NumberType::I32, n.to_vec()).map(ObjectColumn::Numbers);
+        let passing = |keeps_numbers, all: &[i64]| {
+            let mut is = Is { test: CompiledTest::new(&eq(1)), keeps_numbers };
+            is.begin(&context).unwrap();
+            let rows = Rows { bulk: Some(vec![7; all.len()]), ..Rows::of(numbers(all).unwrap()) };
+            let rows = is.apply(rows, &context, &mut Meter::new(&limited_control(u64::MAX, None))).unwrap();
+            assert_eq!(rows.bulk, Some(vec![7; rows.len()]));
+            rows.objects
+        };
+        for all in [&[1, 2, 1][..], &[1, 1], &[2]] {
+            let ones = all.iter().filter(|n| **n == 1).count();
+            assert_eq!(Some(passing(true, all)), numbers(&vec![1; ones]));
+            assert_eq!(passing(false, all), ObjectColumn::Values(vec![Value::I32(1); ones]));
+        }
+    }
+
+    #[test]
+    fn has_refuses_numbers() {
+        let context = context_of(&modern());
+        let mut filter = Filter::new(&[Condition::HasKey("age".into())]);
+        let numbers = |n| ObjectColumn::Numbers(NumberColumn::of_integers(NumberType::I32, n).unwrap());
+        let error = filter.select(&numbers(vec![1]), &context).unwrap_err();
+        assert!(error.message().contains("use is() for plain values"), "{error}");
+        assert_eq!(filter.select(&numbers(vec![]), &context).unwrap(), None);
     }
 }

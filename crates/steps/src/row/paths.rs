@@ -205,6 +205,7 @@ fn is_object(rows: &Rows, row: usize, value: &Value) -> bool {
         (ObjectColumn::Vertices(ids), Value::Vertex(id)) => ids[row] == *id,
         (ObjectColumn::Edges(ids), Value::Edge(id)) => ids[row] == *id,
         (ObjectColumn::Vertices(_) | ObjectColumn::Edges(_), _) => false,
+        (ObjectColumn::Numbers(numbers), value) => equal(&numbers.slice().value(row), value),
         (ObjectColumn::Values(values), value) => equal(&values[row], value),
     }
 }

@@ -8,13 +8,14 @@ mod maps;
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Error, KeyId, Need, PropertyOwner, PropertyRow, PropertyValue, Result, Token, Value, ValueColumns, ValueRows,
-    VertexPropertyValue,
+    Error, KeyId, Need, Numbers, PropertyOwner, PropertyRow, PropertyValue, Result, Token, Value, ValueColumns,
+    ValueRows, VertexPropertyValue,
 };
 use mangrove_plan::logical::Name;
 
 pub(crate) use maps::{ElementMap, PropertyMap, ReplaceMapValues, ValueMap};
 
+use crate::computed::keys::read_numbers;
 use crate::computed::lookup::compute_token;
 use crate::context::execution::ExecutionContext;
 use crate::context::type_name::a_type;
@@ -23,23 +24,54 @@ use crate::row::operator::{RowOperator, SliceSize};
 use crate::rows::current::current;
 use crate::rows::kinds::Kinds;
 use crate::rows::needs;
-use crate::rows::{ObjectColumn, Rows};
+use crate::rows::{NumberSlice, ObjectColumn, Rows};
 use crate::values::names::known_keys;
 
 /// `values()`: the values of some keys, or of all.
 pub(crate) struct Values {
     keys: Vec<Name>,
     slices: SliceSize,
+    numbers: Option<NumberReader>,
 }
 
 impl Values {
-    /// Reads the values of these keys; no keys mean all.
-    pub fn new(keys: Vec<Name>) -> Self {
-        Values { keys, slices: SliceSize::default() }
+    /// Reads the values of these keys; no keys mean all. `as_numbers` is true if the next operator reads columns of
+    /// numbers as arrays (STEPS-12).
+    pub fn new(keys: Vec<Name>, as_numbers: bool) -> Self {
+        let numbers = (as_numbers && keys.len() == 1).then(NumberReader::default);
+        Values { keys, slices: SliceSize::default(), numbers }
+    }
+}
+
+/// Reads the values of one key as a column of numbers.
+#[derive(Default)]
+struct NumberReader {
+    numbers: Numbers,
+    /// True after a batch of the run had other values than numbers of one type. Then numbers are not tried again.
+    has_failed: bool,
+}
+
+/// A batch of fewer rows is read as values: a column of numbers would not repay its arrays.
+const NUMBERS_MIN: usize = 4;
+
+impl NumberReader {
+    /// Returns the values of a key of a batch, if they are numbers of one type.
+    fn read(&mut self, rows: &Rows, key: &Name, context: &ExecutionContext) -> Result<Option<Rows>> {
+        if self.has_failed || rows.len() < NUMBERS_MIN {
+            return Ok(None);
+        }
+        self.has_failed = !read_numbers(&rows.objects, key, context, &mut self.numbers)?;
+        let numbers = NumberSlice::of(&self.numbers).filter(|_| !self.has_failed);
+        Ok(numbers.map(|numbers| rows.derive(&self.numbers.row, ObjectColumn::Numbers(numbers.into()))))
     }
 }
 
 impl RowOperator for Values {
+    fn begin(&mut self, _: &ExecutionContext) -> Result<()> {
+        self.numbers.iter_mut().for_each(|reader| reader.has_failed = false);
+        Ok(())
+    }
+
     fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
         Ok(needs::values(objects, from, known_keys(&self.keys, &*context.view)))
     }
@@ -49,12 +81,17 @@ impl RowOperator for Values {
     }
 
     fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
+        if let (Some(reader), Some(key)) = (&mut self.numbers, self.keys.first())
+            && let Some(rows) = reader.read(&rows, key, context)?
+        {
+            return Ok(rows);
+        }
         let objects = current(&rows.objects, context)?;
         let kinds = Kinds::of(&objects);
         let mut found = FoundValues::default();
         match known_keys(&self.keys, &*context.view).as_deref() {
             Some([key]) => values_of_key(&kinds, *key, context, &mut found)?,
-            Some(keys) if kinds.others.is_empty() => values_of_keys(&kinds, keys, context, &mut found)?,
+            Some(keys) if kinds.are_elements() => values_of_keys(&kinds, keys, context, &mut found)?,
             keys => read_properties(&kinds, keys, context, |row, property| {
                 let value = match property {
                     MetProperty::Vertex(_, property) | MetProperty::Edge(_, property) => property.value,
@@ -85,10 +122,10 @@ fn values_of_key(kinds: &Kinds<'_>, key: KeyId, context: &ExecutionContext, foun
     for (at, value) in values.row.into_iter().zip(values.value) {
         found.push(kinds.edges.row(at as usize), value);
     }
-    for (row, object) in &kinds.others {
+    for (row, object) in kinds.others() {
         if let Value::VertexProperty(owner) = object {
             for (_, value) in owner.meta.iter().filter(|(k, _)| *k == key) {
-                found.push(*row, value.clone());
+                found.push(row, value.clone());
             }
         }
     }
@@ -191,7 +228,7 @@ impl MetProperty<'_> {
 
 /// Calls `visit` for every property of the objects, or those of these keys, with its row.
 fn read_properties<'a>(
-    kinds: &Kinds<'a>,
+    kinds: &'a Kinds<'_>,
     keys: Option<&[KeyId]>,
     context: &ExecutionContext,
     mut visit: impl FnMut(usize, MetProperty<'a>),
@@ -207,10 +244,10 @@ fn read_properties<'a>(
         let at = property.row as usize;
         visit(kinds.edges.row(at), MetProperty::Edge(at, property));
     }
-    for (row, object) in &kinds.others {
+    for (row, object) in kinds.others() {
         if let Value::VertexProperty(owner) = object {
             for (key, value) in owner.meta.iter().filter(|(k, _)| keys.is_none_or(|keys| keys.contains(k))) {
-                visit(*row, MetProperty::Meta(owner, *key, value));
+                visit(row, MetProperty::Meta(owner, *key, value));
             }
         }
     }
@@ -219,7 +256,7 @@ fn read_properties<'a>(
 
 /// Fails for objects other than vertices, edges and vertex properties, which have no properties.
 fn refuse_strangers(kinds: &Kinds<'_>, step: &str) -> Result<()> {
-    match kinds.others.iter().find(|(_, v)| !matches!(v, Value::VertexProperty(_))) {
+    match kinds.others().find(|(_, v)| !matches!(v, Value::VertexProperty(_))) {
         None => Ok(()),
         Some((_, other)) => Err(Error::evaluation(format!(
             "{step} reads vertices, edges and vertex properties; here is {}",
@@ -282,6 +319,8 @@ mod tests {
     use super::*;
     use crate::fake_view::{Modern, context_of, modern};
     use crate::limits::meter::limited_control;
+    use crate::rows::NumberColumn;
+    use mangrove_graph::NumberType;
 
     fn run(graph: &Modern, mut operator: impl RowOperator, objects: Vec<Value>) -> Result<Rows> {
         let mut rows = Rows::of(ObjectColumn::from_values(objects));
@@ -297,17 +336,37 @@ mod tests {
     fn values_keep_the_order_of_rows_and_their_bulk() {
         let g = modern();
         let objects = vec![g.knows.into(), g.marko.into(), g.nick(1), g.josh.into()];
-        let rows = run(&g, Values::new(Vec::new()), objects.clone()).unwrap();
+        let rows = run(&g, Values::new(Vec::new(), false), objects.clone()).unwrap();
         let expected: Vec<Value> =
             vec![0.5.into(), "marko".into(), 29.into(), "m".into(), "mk".into(), 2001.into(), "josh".into(), 32.into()];
         assert_eq!(rows.objects, ObjectColumn::Values(expected));
         assert_eq!(rows.bulk, Some(vec![1, 2, 2, 2, 2, 3, 4, 4]));
-        let rows = run(&g, Values::new(keys(&["nick"])), objects.clone()).unwrap();
+        let rows = run(&g, Values::new(keys(&["nick"]), false), objects.clone()).unwrap();
         assert_eq!(rows.objects, ObjectColumn::Values(vec!["m".into(), "mk".into()]));
-        let rows = run(&g, Values::new(keys(&["age", "since", "age"])), objects.clone()).unwrap();
+        let rows = run(&g, Values::new(keys(&["age", "since", "age"]), false), objects.clone()).unwrap();
         assert_eq!(rows.objects, ObjectColumn::Values(vec![29.into(), 2001.into(), 32.into()]));
-        assert!(run(&g, Values::new(keys(&["unheard"])), objects).unwrap().is_empty());
-        assert!(run(&g, Values::new(Vec::new()), vec![1.into()]).is_err());
+        assert!(run(&g, Values::new(keys(&["unheard"]), false), objects).unwrap().is_empty());
+        assert!(run(&g, Values::new(Vec::new(), false), vec![1.into()]).is_err());
+    }
+
+    #[test]
+    fn numbers_of_one_type_are_a_column_if_the_next_operator_reads_one() {
+        let g = modern();
+        let ages = || Values::new(keys(&["age"]), true);
+        let people = vec![g.marko.into(), g.lop.into(), g.josh.into(), g.marko.into()];
+        let rows = run(&g, ages(), people.clone()).unwrap();
+        let numbers = NumberColumn::of_integers(NumberType::I32, vec![29, 32, 29]).unwrap();
+        assert_eq!(rows.objects, ObjectColumn::Numbers(numbers));
+        assert_eq!(rows.bulk, Some(vec![1, 3, 4]));
+        let ages_as_values = ObjectColumn::Values(vec![29.into(), 32.into(), 29.into()]);
+        assert_eq!(run(&g, Values::new(keys(&["age"]), false), people.clone()).unwrap().objects, ages_as_values);
+        // A few rows, a mixed column, and texts stay values.
+        assert_eq!(run(&g, ages(), vec![g.marko.into()]).unwrap().objects, ObjectColumn::Values(vec![29.into()]));
+        let with_edge = [people.clone(), vec![g.knows.into()]].concat();
+        assert_eq!(run(&g, ages(), with_edge).unwrap().objects, ages_as_values);
+        let names = run(&g, Values::new(keys(&["name"]), true), people.clone()).unwrap().objects;
+        assert!(matches!(names, ObjectColumn::Values(names) if names.len() == 4));
+        assert!(run(&g, Values::new(keys(&["unheard"]), true), people).unwrap().is_empty());
     }
 
     #[test]

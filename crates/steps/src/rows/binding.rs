@@ -31,6 +31,7 @@ impl From<&ObjectColumn> for BindingColumn {
         match objects {
             ObjectColumn::Vertices(ids) => BindingColumn::Vertices(ids.clone()),
             ObjectColumn::Edges(ids) => BindingColumn::Edges(ids.clone()),
+            ObjectColumn::Numbers(numbers) => BindingColumn::Values(numbers.slice().values().map(Some).collect()),
             ObjectColumn::Values(values) => BindingColumn::Values(values.iter().cloned().map(Some).collect()),
         }
     }

@@ -3,6 +3,7 @@
 use crate::rows::batch::{ComputedColumn, Rows, Tags};
 use crate::rows::binding::BindingColumn;
 use crate::rows::column::ObjectColumn;
+use crate::rows::numbers::{NumberColumn, NumberSlice};
 
 /// Rows of several batches, in the order in which they become one batch.
 pub(crate) struct PickedRows<'a> {
@@ -43,7 +44,7 @@ impl<'a> PickedRows<'a> {
     }
 
     /// Returns the cell of each row; `None` if one has none.
-    fn try_each<T>(&self, get: impl Fn(&Rows, usize) -> Option<T>) -> Option<Vec<T>> {
+    fn try_each<T>(&self, get: impl Fn(&'a Rows, usize) -> Option<T>) -> Option<Vec<T>> {
         self.picks.iter().map(|(rows, row)| get(rows, *row)).collect()
     }
 
@@ -60,9 +61,29 @@ impl<'a> PickedRows<'a> {
             ObjectColumn::Vertices(ids)
         } else if let Some(ids) = self.try_each(edge) {
             ObjectColumn::Edges(ids)
+        } else if let Some(numbers) = self.numbers() {
+            ObjectColumn::Numbers(numbers)
         } else {
             ObjectColumn::Values(self.each(Rows::object))
         }
+    }
+
+    /// Returns the objects if they are numbers of one type.
+    fn numbers(&self) -> Option<NumberColumn> {
+        let kind = self.picks.first()?.0.objects.numbers()?.kind();
+        let numbers = |rows: &'a Rows| rows.objects.numbers().filter(|numbers| numbers.kind() == kind);
+        if kind.is_float() {
+            let float = |rows: &'a Rows, row: usize| match numbers(rows)? {
+                NumberSlice::Floats(_, floats) => Some(floats[row]),
+                NumberSlice::Integers(..) => None,
+            };
+            return NumberColumn::of_floats(kind, self.try_each(float)?);
+        }
+        let integer = |rows: &'a Rows, row: usize| match numbers(rows)? {
+            NumberSlice::Integers(_, integers) => Some(integers[row]),
+            NumberSlice::Floats(..) => None,
+        };
+        NumberColumn::of_integers(kind, self.try_each(integer)?)
     }
 
     fn binding(&self, number: usize) -> BindingColumn {
@@ -94,7 +115,7 @@ fn cell<T: Clone + Default>(column: Option<&[T]>, row: usize) -> T {
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::{EdgeId, TabletId, Value, VertexId};
+    use mangrove_graph::{EdgeId, NumberType, TabletId, Value, VertexId};
 
     use super::*;
 
@@ -110,6 +131,7 @@ mod tests {
     #[test]
     fn rows_of_several_batches_are_those_of_the_appended_batch() {
         let vertices = || ObjectColumn::Vertices(vec![vertex(1), vertex(2)]);
+        let numbers = |kind| ObjectColumn::Numbers(NumberColumn::of_integers(kind, vec![1, -2]).unwrap());
         let bound = || BindingColumn::Vertices(vec![vertex(7), vertex(8)]);
         let mut counted = with_bindings(ObjectColumn::Values(vec![1.into(), 2.into()]), vec![BindingColumn::Unset]);
         counted.bulk = Some(vec![3, 4]);
@@ -119,6 +141,9 @@ mod tests {
             with_bindings(vertices(), vec![bound(), BindingColumn::Values(vec![None, Some(1.into())])]),
             counted,
             with_bindings(ObjectColumn::Edges(vec![EdgeId::from_bits(1), EdgeId::from_bits(2)]), Vec::new()),
+            Rows::of(numbers(NumberType::I32)),
+            Rows::of(numbers(NumberType::I64)),
+            Rows::of(ObjectColumn::Numbers(NumberColumn::of_floats(NumberType::F32, vec![0.5, f64::NAN]).unwrap())),
         ];
         for first in &batches {
             for second in &batches {
@@ -127,7 +152,8 @@ mod tests {
                 let picks = [(second, 1), (first, 0), (first, 1), (second, 0)];
                 let expected = appended.take(&[3, 0, 1, 2]);
                 let gathered = PickedRows::new(picks.to_vec()).gathered();
-                assert_eq!(gathered.objects, expected.objects);
+                let (objects, expected_objects) = (&gathered.objects, &expected.objects);
+                assert_eq!(format!("{objects:?}"), format!("{expected_objects:?}"));
                 assert_eq!(gathered.tags, expected.tags);
                 assert_eq!(gathered.bulk, expected.bulk);
                 for row in 0..4 {

@@ -34,11 +34,21 @@ pub(crate) struct Kinds<'a> {
     pub vertices: KindMembers<'a, VertexId>,
     /// The edges of the column.
     pub edges: KindMembers<'a, EdgeId>,
-    /// All other objects, with their rows.
-    pub others: Vec<(usize, &'a Value)>,
+    /// All other objects, with their rows. Numbers of a typed column become values here.
+    others: Vec<(usize, Cow<'a, Value>)>,
 }
 
 impl<'a> Kinds<'a> {
+    /// Returns all objects that are neither vertices nor edges, with their rows.
+    pub fn others(&self) -> impl Iterator<Item = (usize, &Value)> {
+        self.others.iter().map(|(row, value)| (*row, &**value))
+    }
+
+    /// Returns true if the column has vertices and edges only.
+    pub fn are_elements(&self) -> bool {
+        self.others.is_empty()
+    }
+
     /// Returns the vertices if the column holds nothing else; the index of each is its row.
     pub fn all_vertices(&self) -> Option<&[VertexId]> {
         let is_all = self.vertices.rows.is_none() && self.edges.is_empty() && self.others.is_empty();
@@ -51,6 +61,9 @@ impl<'a> Kinds<'a> {
         match column {
             ObjectColumn::Vertices(ids) => kinds.vertices.items = Cow::Borrowed(ids),
             ObjectColumn::Edges(ids) => kinds.edges.items = Cow::Borrowed(ids),
+            ObjectColumn::Numbers(numbers) => {
+                kinds.others = numbers.slice().values().map(Cow::Owned).enumerate().collect();
+            }
             ObjectColumn::Values(values) => {
                 let (mut vertices, mut vertex_rows) = (Vec::new(), Vec::new());
                 let (mut edges, mut edge_rows) = (Vec::new(), Vec::new());
@@ -64,7 +77,7 @@ impl<'a> Kinds<'a> {
                             edges.push(*id);
                             edge_rows.push(row as u32);
                         }
-                        other => kinds.others.push((row, other)),
+                        other => kinds.others.push((row, Cow::Borrowed(other))),
                     }
                 }
                 kinds.vertices = KindMembers { items: Cow::Owned(vertices), rows: Some(vertex_rows) };
@@ -78,7 +91,8 @@ impl<'a> Kinds<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mangrove_graph::TabletId;
+    use crate::rows::NumberColumn;
+    use mangrove_graph::{NumberType, TabletId};
 
     #[test]
     fn every_object_keeps_its_row() {
@@ -87,7 +101,12 @@ mod tests {
         let kinds = Kinds::of(&column);
         assert_eq!(&kinds.vertices.items[..], &[v(7), v(8)]);
         assert_eq!((kinds.vertices.row(0), kinds.vertices.row(1), kinds.edges.row(0)), (1, 3, 2));
-        assert_eq!(kinds.others, vec![(0, &Value::I32(1))]);
+        assert_eq!(kinds.others().collect::<Vec<_>>(), vec![(0, &Value::I32(1))]);
+        let numbers = NumberColumn::of_integers(NumberType::I16, vec![5, 6]).unwrap();
+        let numbers = ObjectColumn::Numbers(numbers);
+        let kinds = Kinds::of(&numbers);
+        assert_eq!(kinds.others().collect::<Vec<_>>(), vec![(0, &Value::I16(5)), (1, &Value::I16(6))]);
+        assert!(!kinds.are_elements() && kinds.all_vertices().is_none());
         let pure = ObjectColumn::Vertices(vec![v(7), v(8)]);
         assert_eq!(Kinds::of(&pure).vertices.row(1), 1);
     }

@@ -29,6 +29,7 @@ impl Batch for Rows {
         let mut sizes = Sizes::default();
         let objects = match &self.objects {
             ObjectColumn::Vertices(_) | ObjectColumn::Edges(_) => self.len() * size_of::<VertexId>(),
+            ObjectColumn::Numbers(numbers) => numbers.bytes(),
             ObjectColumn::Values(values) => sizes.all(values),
         };
         let computed: usize = self.computed.iter().flatten().flatten().map(|value| sizes.pointed_to(value)).sum();
@@ -67,6 +68,7 @@ impl Batch for Rows {
             let tablet = match &self.objects {
                 ObjectColumn::Vertices(v) => Some(v[row].tablet()),
                 ObjectColumn::Edges(v) => Some(v[row].tablet()),
+                ObjectColumn::Numbers(_) => None,
                 ObjectColumn::Values(v) => owner(&v[row]),
             };
             shares[tablet.map_or(0, |t| usize::from(t.0 % nodes))].push(row as u32);

@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `batch`, `column` | a batch of rows by columns, and the column of objects |
+//! | `numbers` | numbers of one type, as objects of rows |
 //! | `binding` | the objects under step labels, as columns |
 //! | [`path`] | paths: lists that share their beginnings |
 //! | `message`, [`codec`] | a batch as a message of the dataflow, and its binary form |
@@ -26,8 +27,11 @@ mod batch;
 mod binding;
 mod column;
 mod message;
+mod numbers;
 
 pub use batch::Rows;
 pub(crate) use batch::{ComputedColumn, Loops, Remember, Tags};
 pub(crate) use binding::BindingColumn;
 pub use column::ObjectColumn;
+pub use numbers::NumberColumn;
+pub(crate) use numbers::NumberSlice;

@@ -24,6 +24,7 @@ impl<'a> Found<'a> {
         match objects {
             ObjectColumn::Vertices(ids) => Found { vertices: ids.get(from..).unwrap_or_default().into(), ..Self::NONE },
             ObjectColumn::Edges(ids) => Found { edges: ids.get(from..).unwrap_or_default().into(), ..Self::NONE },
+            ObjectColumn::Numbers(_) => Self::NONE,
             ObjectColumn::Values(values) => Found::of_values(values.get(from..).unwrap_or_default()),
         }
     }

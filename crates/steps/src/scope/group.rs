@@ -113,7 +113,7 @@ impl GroupScope {
         match &found {
             KeyValues::Numbers(numbers) => {
                 table.number_all(
-                    numbers,
+                    *numbers,
                     |row| batch.tag(row),
                     new,
                     |row, key| {
@@ -122,13 +122,13 @@ impl GroupScope {
                     },
                 );
             }
-            KeyValues::Values(column) => {
-                for (row, key) in column.iter().enumerate() {
+            KeyValues::Values(_) | KeyValues::Objects(_) => {
+                for row in 0..found.len() {
                     // An unproductive by() drops the row.
-                    let Some(key) = key else { continue };
+                    let Some(key) = found.value_ref(row) else { continue };
                     let tag = batch.tag(row);
                     members.push(row as u32);
-                    tags.push(table.number(tag, key, |key| {
+                    tags.push(table.number(tag, &key, |key| {
                         held += sizes.pointed_to(key) as u64;
                         new(tag, key.clone())
                     }));

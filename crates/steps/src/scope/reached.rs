@@ -34,7 +34,7 @@ impl Reached {
                 let before = reached.bytes();
                 let mut is_new = |row: usize| match &rows.objects {
                     ObjectColumn::Vertices(vertices) => reached.insert(rows.tag(row), vertices[row].to_bits()),
-                    ObjectColumn::Edges(_) => true,
+                    ObjectColumn::Edges(_) | ObjectColumn::Numbers(_) => true,
                     ObjectColumn::Values(values) => match &values[row] {
                         Value::Vertex(vertex) => reached.insert(rows.tag(row), vertex.to_bits()),
                         _ => true,

@@ -16,6 +16,8 @@ use regex::{Regex, RegexBuilder};
 
 use crate::context::execution::ExecutionContext;
 use crate::context::type_name::a_type;
+use crate::rows::NumberSlice;
+use crate::values::number_range::{NumberRange, RangeNumber};
 
 /// The maximum size of a compiled regular expression in bytes.
 const REGEX_SIZE_BYTES_MAX: usize = 1 << 20;
@@ -74,6 +76,31 @@ impl CompiledTest {
     pub fn holds(&self, value: &Value) -> bool {
         debug_assert!(self.node.is_some(), "a test is made ready before it is asked");
         self.node.as_ref().is_some_and(|node| node.holds(value))
+    }
+
+    /// Returns the rows of a column of numbers for which the test holds, ascending.
+    pub fn rows_that_pass(&self, numbers: NumberSlice<'_>) -> Vec<u32> {
+        let node = self.node.as_ref();
+        let in_range = match numbers {
+            NumberSlice::Integers(_, numbers) => node.and_then(range).map(|range| range.rows(numbers)),
+            NumberSlice::Floats(_, numbers) => node.and_then(range).map(|range| range.rows(numbers)),
+        };
+        let by_value =
+            || (0..).zip(numbers.values()).filter(|(_, value)| self.holds(value)).map(|(row, _)| row).collect();
+        in_range.unwrap_or_else(by_value)
+    }
+}
+
+/// Returns the range of the numbers for which a test holds, if it has one.
+fn range<T: RangeNumber>(node: &TestNode) -> Option<NumberRange<T>> {
+    match node {
+        TestNode::Compare(comparison, operand) => NumberRange::of(*comparison, operand),
+        TestNode::And(tests) => {
+            let (first, rest) = tests.split_first()?;
+            rest.iter().try_fold(range(first)?, |all, test| all.and(range(test)?))
+        }
+        TestNode::Not(test) => Some(range(test)?.negated()),
+        TestNode::Within(_) | TestNode::Text(_) | TestNode::TypeOf(_) | TestNode::Or(_) => None,
     }
 }
 
@@ -289,7 +316,7 @@ impl WithinMembers {
 mod tests {
     use super::*;
     use crate::fake_view::context;
-    use mangrove_graph::ErrorKind;
+    use mangrove_graph::{ErrorKind, NumberType, Numbers};
     use proptest::prelude::*;
     use std::sync::Arc;
 
@@ -305,6 +332,72 @@ mod tests {
 
     fn holds(test: Test, value: impl Into<Value>) -> bool {
         compiled(test).holds(&value.into())
+    }
+
+    fn any_number() -> impl Strategy<Value = Value> {
+        let floats = vec![0.0, -0.0, 0.5, 1.0, -1.0, 1e300, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324];
+        let integers = vec![0, 1, -1, 2, i64::MAX, i64::MIN, (1 << 53) + 1, 1 << 53];
+        prop_oneof![
+            (-2..3_i32).prop_map(Value::I32),
+            any::<i8>().prop_map(Value::I8),
+            prop::sample::select(integers).prop_map(Value::I64),
+            prop::sample::select(floats.clone()).prop_map(Value::F64),
+            prop::sample::select(floats).prop_map(|n| Value::F32(n as f32)),
+        ]
+    }
+
+    fn any_operand() -> impl Strategy<Value = Operand> {
+        let digits = |n: i64| "1.50".parse::<bigdecimal::BigDecimal>().unwrap() * n;
+        prop_oneof![
+            8 => any_number(),
+            1 => prop::sample::select(vec![Value::from("1"), Value::Null]),
+            1 => (-2..3_i64).prop_map(move |n| Value::Decimal(Arc::new(digits(n)))),
+        ]
+        .prop_map(Operand::Literal)
+    }
+
+    fn any_test() -> impl Strategy<Value = Test> {
+        use Comparison::{Eq, Gt, Gte, Lt, Lte, Neq};
+        let compare = (prop::sample::select(vec![Eq, Neq, Lt, Lte, Gt, Gte]), any_operand());
+        let leaf = prop_oneof![
+            6 => compare.prop_map(|(comparison, operand)| Test::Compare(comparison, operand)),
+            1 => prop::collection::vec(any_operand(), 0..3).prop_map(Test::Within),
+            1 => Just(Test::TypeOf(ValueType::Int)),
+        ];
+        leaf.prop_recursive(3, 8, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 1..4).prop_map(Test::And),
+                prop::collection::vec(inner.clone(), 1..4).prop_map(Test::Or),
+                inner.prop_map(|test| Test::Not(Box::new(test))),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+        #[test]
+        fn numbers_of_a_column_pass_as_values_do(test in any_test(), values in prop::collection::vec(any_number(), 1..40)) {
+            let test = compiled(test);
+            let kind = NumberType::of(&values[0]).unwrap();
+            let values: Vec<Value> = values.into_iter().filter(|v| NumberType::of(v) == Some(kind)).collect();
+            let mut numbers = Numbers::default();
+            prop_assert!(values.iter().all(|value| numbers.push(0, value)));
+            let passing = test.rows_that_pass(NumberSlice::of(&numbers).unwrap());
+            let expected: Vec<u32> = (0..).zip(&values).filter(|(_, v)| test.holds(v)).map(|(row, _)| row).collect();
+            prop_assert_eq!(passing, expected);
+        }
+    }
+
+    /// A test that falls back to values passes the property above, too, so this one looks for the ranges themselves.
+    #[test]
+    fn common_tests_have_a_range() {
+        let at = |comparison, operand: i32| Test::Compare(comparison, literal(operand));
+        let between = || Test::And(vec![at(Comparison::Gte, 1), at(Comparison::Lt, 4)]);
+        for test in [at(Comparison::Gt, 3), at(Comparison::Neq, 3), between(), Test::Not(Box::new(between()))] {
+            let test = compiled(test);
+            assert!(range::<i64>(test.node.as_ref().unwrap()).is_some());
+            assert!(range::<f64>(test.node.as_ref().unwrap()).is_some());
+        }
     }
 
     #[test]

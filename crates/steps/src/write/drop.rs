@@ -27,7 +27,7 @@ impl Statement for Deletions {
     fn write(&mut self, rows: Rows, ctx: &WriteContext<'_>) -> Result<Rows> {
         let kinds = Kinds::of(&rows.objects);
         let stranger = |v: &&Value| !matches!(v, Value::VertexProperty(_) | Value::Property(_));
-        if let Some(other) = kinds.others.iter().map(|(_, v)| *v).find(stranger) {
+        if let Some(other) = kinds.others().map(|(_, v)| v).find(stranger) {
             return Err(Error::evaluation(format!(
                 "drop() deletes vertices, edges and properties; here is {}",
                 a_type(other)
@@ -52,7 +52,7 @@ fn check_now_and_then(at: usize, ctx: &WriteContext<'_>) -> Result<()> {
 
 fn delete_properties(kinds: &Kinds<'_>, ctx: &WriteContext<'_>) -> Result<()> {
     let living = PropertyOwners::living(kinds, ctx)?;
-    for (_, property) in &kinds.others {
+    for (_, property) in kinds.others() {
         match property {
             Value::VertexProperty(property) => delete_vertex_property(property, &living, ctx)?,
             Value::Property(property) => delete_property(property, &living, ctx)?,
@@ -94,7 +94,7 @@ struct PropertyOwners {
 impl PropertyOwners {
     fn living(kinds: &Kinds<'_>, ctx: &WriteContext<'_>) -> Result<Self> {
         let (mut vertices, mut edges) = (Vec::new(), Vec::new());
-        for (_, value) in &kinds.others {
+        for (_, value) in kinds.others() {
             match value {
                 Value::VertexProperty(property) => vertices.push(property.vertex),
                 Value::Property(property) => match property.owner {

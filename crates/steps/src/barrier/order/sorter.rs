@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 
 use mangrove_flow::QueryControl;
 use mangrove_graph::compare::watched;
-use mangrove_graph::{GraphView, Numbers, Result, Value, pieces};
+use mangrove_graph::{GraphView, Result, Value, pieces};
 use mangrove_gremlin::Order as Way;
 
 use super::rank::{self, RankKind};
 use crate::context::random::Random;
-use crate::rows::{Rows, Tags};
+use crate::rows::{NumberSlice, Rows, Tags};
 use crate::values::element_order::{ElementIds, ElementOrder};
 
 /// Sorts rows by their tags, then by their computed columns, one for each way.
@@ -50,9 +50,9 @@ impl RowSorter {
     }
 
     /// Returns the rows whose numbers pass the bar; `None` if the numbers and the bar cannot be compared as words.
-    pub fn numbers_that_pass(&self, numbers: &Numbers, bar: &Value) -> Option<Vec<u32>> {
+    pub fn numbers_that_pass(&self, numbers: NumberSlice<'_>, bar: &Value) -> Option<Vec<u32>> {
         let way = *self.ways.first()?;
-        let bar = rank::of_number(bar, numbers.kind?.is_float(), way)?;
+        let bar = rank::of_number(bar, numbers.kind().is_float(), way)?;
         let below = if self.ways.len() > 1 { bar.checked_add(1) } else { Some(bar) };
         let mut passing = vec![0; numbers.len()];
         let mut count = 0;
@@ -61,9 +61,13 @@ impl RowSorter {
             passing[count] = row as u32;
             count += usize::from(below.is_none_or(|below| rank < below));
         };
-        match numbers.kind?.is_float() {
-            true => numbers.floats.iter().enumerate().for_each(|(row, n)| take(row, rank::of_float(*n, way))),
-            false => numbers.integers.iter().enumerate().for_each(|(row, n)| take(row, rank::of_integer(*n, way))),
+        match numbers {
+            NumberSlice::Floats(_, numbers) => {
+                numbers.iter().enumerate().for_each(|(row, n)| take(row, rank::of_float(*n, way)));
+            }
+            NumberSlice::Integers(_, numbers) => {
+                numbers.iter().enumerate().for_each(|(row, n)| take(row, rank::of_integer(*n, way)));
+            }
         }
         passing.truncate(count);
         Some(passing)

@@ -34,6 +34,7 @@ impl Texts {
         let found = match column {
             ObjectColumn::Vertices(ids) => ids.iter().copied().map(Value::Vertex).collect(),
             ObjectColumn::Edges(ids) => ids.iter().copied().map(Value::Edge).collect(),
+            ObjectColumn::Numbers(_) => Vec::new(),
             ObjectColumn::Values(values) => return Texts::of_objects(values.iter(), context, meter),
         };
         Texts::default().with(found, context, meter)

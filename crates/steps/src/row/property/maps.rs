@@ -138,10 +138,10 @@ impl MapMaker {
 
     /// Adds the meta-properties of vertex properties.
     fn meta(&mut self, kinds: &Kinds<'_>, keys: Option<&[KeyId]>, view: &dyn GraphView, maps: &mut [Entries]) {
-        for (row, object) in &kinds.others {
+        for (row, object) in kinds.others() {
             if let Value::VertexProperty(owner) = object {
                 for (key, value) in owner.meta.iter().filter(|(key, _)| keys.is_none_or(|keys| keys.contains(key))) {
-                    maps[*row].push((self.names.key_value(*key, view), value.clone()));
+                    maps[row].push((self.names.key_value(*key, view), value.clone()));
                 }
             }
         }
@@ -205,8 +205,8 @@ impl RowOperator for ValueMap {
         self.maker.edges(&kinds, keys, view, (tokens, head), &mut maps)?;
         if tokens > 0 {
             put_property_tokens(&kinds, context, &mut maps)?;
-            for (row, _) in &kinds.others {
-                maps[*row].retain(|(token, _)| is_asked_for(token, ids, labels));
+            for (row, _) in kinds.others() {
+                maps[row].retain(|(token, _)| is_asked_for(token, ids, labels));
             }
         }
         self.maker.meta(&kinds, keys, view, &mut maps);
@@ -381,11 +381,10 @@ impl ElementHeads {
 
 /// Adds the id, key and value of vertex properties to their maps.
 fn put_property_tokens(kinds: &Kinds<'_>, context: &ExecutionContext, maps: &mut [Entries]) -> Result<()> {
-    if kinds.others.is_empty() {
+    if kinds.are_elements() {
         return Ok(());
     }
-    let (rows, properties): (Vec<usize>, Vec<Value>) =
-        kinds.others.iter().map(|(row, value)| (*row, (*value).clone())).unzip();
+    let (rows, properties): (Vec<usize>, Vec<Value>) = kinds.others().map(|(row, value)| (row, value.clone())).unzip();
     let properties = ObjectColumn::Values(properties);
     for token in [Token::Id, Token::Key, Token::Value] {
         let column = crate::computed::lookup::compute_token(&properties, token, context)?;

@@ -1,6 +1,6 @@
 //! The binary form of a batch, in which it is sent to other nodes.
 //!
-//! Numbers are LEB128 varints (signed ones zigzag), and ids have eight bytes. A column is written without a length: it
+//! Numbers are LEB128 varints (signed ones zigzag). Ids, and numbers of a typed column, have eight bytes. A column is written without a length: it
 //! has as many items as the batch has rows. Paths are written as a table of nodes, each after its predecessor, so
 //! shared beginnings are written once and shared again by the reader.
 //!
@@ -11,12 +11,13 @@
 mod value;
 
 use mangrove_graph::codec::{Malformed, Reader, TOO_DEEP, put_text, put_varint};
-use mangrove_graph::{EdgeId, Error, FastMap, Result, Value, VertexId};
+use mangrove_graph::{EdgeId, Error, FastMap, NumberType, Result, Value, VertexId};
 
 use self::value::{put_value, read_name, read_value};
 use crate::rows::batch::{Loops, Rows, Tags};
 use crate::rows::binding::BindingColumn;
 use crate::rows::column::ObjectColumn;
+use crate::rows::numbers::{NumberColumn, NumberSlice};
 use crate::rows::path::{Path, PathNode};
 
 const TAGS: u8 = 1;
@@ -29,6 +30,11 @@ const VERTICES: u8 = 0;
 const EDGES: u8 = 1;
 const VALUES: u8 = 2;
 const UNSET: u8 = 3;
+const NUMBERS: u8 = 4;
+
+/// The types of numbers, by the byte that stands for each.
+const NUMBER_TYPES: [NumberType; 6] =
+    [NumberType::I8, NumberType::I16, NumberType::I32, NumberType::I64, NumberType::F32, NumberType::F64];
 
 /// Appends a batch in its binary form.
 pub(crate) fn encode_rows(rows: &Rows, out: &mut Vec<u8>) {
@@ -74,11 +80,11 @@ fn put_binding(column: &BindingColumn, out: &mut Vec<u8>) {
         BindingColumn::Unset => out.push(UNSET),
         BindingColumn::Vertices(ids) => {
             out.push(VERTICES);
-            put_ids(ids.iter().map(|id| id.to_bits()), out);
+            put_words(ids.iter().map(|id| id.to_bits()), out);
         }
         BindingColumn::Edges(ids) => {
             out.push(EDGES);
-            put_ids(ids.iter().map(|id| id.to_bits()), out);
+            put_words(ids.iter().map(|id| id.to_bits()), out);
         }
         BindingColumn::Values(values) => {
             out.push(VALUES);
@@ -87,24 +93,37 @@ fn put_binding(column: &BindingColumn, out: &mut Vec<u8>) {
     }
 }
 
-fn put_ids(ids: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
-    ids.for_each(|id| out.extend_from_slice(&id.to_le_bytes()));
+fn put_words(words: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
+    words.for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
 }
 
 fn put_column(column: &ObjectColumn, out: &mut Vec<u8>) {
     match column {
         ObjectColumn::Vertices(ids) => {
             out.push(VERTICES);
-            put_ids(ids.iter().map(|id| id.to_bits()), out);
+            put_words(ids.iter().map(|id| id.to_bits()), out);
         }
         ObjectColumn::Edges(ids) => {
             out.push(EDGES);
-            put_ids(ids.iter().map(|id| id.to_bits()), out);
+            put_words(ids.iter().map(|id| id.to_bits()), out);
+        }
+        ObjectColumn::Numbers(numbers) => {
+            out.push(NUMBERS);
+            put_numbers(numbers.slice(), out);
         }
         ObjectColumn::Values(values) => {
             out.push(VALUES);
             values.iter().for_each(|value| put_value(value, out));
         }
+    }
+}
+
+fn put_numbers(numbers: NumberSlice<'_>, out: &mut Vec<u8>) {
+    let byte = NUMBER_TYPES.iter().position(|kind| *kind == numbers.kind());
+    out.push(byte.expect("the list has all types") as u8);
+    match numbers {
+        NumberSlice::Integers(_, numbers) => put_words(numbers.iter().map(|n| *n as u64), out),
+        NumberSlice::Floats(_, numbers) => put_words(numbers.iter().map(|n| n.to_bits()), out),
     }
 }
 
@@ -191,9 +210,21 @@ fn read_column(reader: &mut Reader<'_>, count: usize) -> Result<ObjectColumn, Ma
     Ok(match reader.byte()? {
         VERTICES => ObjectColumn::Vertices(read_vertices(reader, count)?),
         EDGES => ObjectColumn::Edges(read_edges(reader, count)?),
+        NUMBERS => ObjectColumn::Numbers(read_numbers(reader, count)?),
         VALUES => ObjectColumn::Values(reader.repeat(count, read_value)?),
         _ => return Err(reader.malformed("an unknown kind of column")),
     })
+}
+
+fn read_numbers(reader: &mut Reader<'_>, count: usize) -> Result<NumberColumn, Malformed> {
+    let byte = reader.byte()?;
+    let kind = NUMBER_TYPES.get(usize::from(byte)).ok_or_else(|| reader.malformed("an unknown type of numbers"))?;
+    let words = reader.repeat(count, Reader::u64)?;
+    let column = match kind.is_float() {
+        true => NumberColumn::of_floats(*kind, words.into_iter().map(f64::from_bits).collect()),
+        false => NumberColumn::of_integers(*kind, words.into_iter().map(|n| n as i64).collect()),
+    };
+    column.ok_or_else(|| reader.malformed("a number that does not fit in its type"))
 }
 
 fn read_loops(reader: &mut Reader<'_>) -> Result<Loops, Malformed> {

@@ -116,10 +116,22 @@ fn any_value() -> impl Strategy<Value = Value> {
     scalar().prop_recursive(3, 16, 4, deeper)
 }
 
+fn any_numbers(count: usize) -> impl Strategy<Value = NumberColumn> {
+    let small = (prop::sample::select(&NUMBER_TYPES[..4]), prop::collection::vec(-128..128_i64, count));
+    let long = prop::collection::vec(any::<i64>(), count);
+    let floats = (prop::sample::select(&NUMBER_TYPES[4..]), prop::collection::vec(any::<f64>(), count));
+    prop_oneof![
+        small.prop_map(|(kind, numbers)| NumberColumn::of_integers(kind, numbers).unwrap()),
+        long.prop_map(|numbers| NumberColumn::of_integers(NumberType::I64, numbers).unwrap()),
+        floats.prop_map(|(kind, numbers)| NumberColumn::of_floats(kind, numbers).unwrap()),
+    ]
+}
+
 fn any_column(count: usize) -> impl Strategy<Value = ObjectColumn> {
     prop_oneof![
         prop::collection::vec(any::<u64>().prop_map(VertexId::from_bits), count).prop_map(ObjectColumn::Vertices),
         prop::collection::vec(any::<u64>().prop_map(EdgeId::from_bits), count).prop_map(ObjectColumn::Edges),
+        any_numbers(count).prop_map(ObjectColumn::Numbers),
         prop::collection::vec(any_value(), count).prop_map(ObjectColumn::Values),
     ]
 }
@@ -196,6 +208,18 @@ proptest! {
         prop_assert!(decode_rows(&bytes[..at]).is_err());
         bytes[at] = byte;
         let _ = decode_rows(&bytes);
+    }
+}
+
+#[test]
+fn numbers_that_do_not_fit_in_their_type_are_refused() {
+    let rows = Rows::of(ObjectColumn::Numbers(NumberColumn::of_integers(NumberType::I64, vec![300]).unwrap()));
+    let bytes = encoded(&rows);
+    let at = bytes.iter().position(|byte| *byte == NUMBERS).unwrap() + 1;
+    for (kind, is_read) in [(0, false), (1, true), (2, true), (3, true), (4, true), (5, true), (6, false)] {
+        let mut changed = bytes.clone();
+        changed[at] = kind;
+        assert_eq!(decode_rows(&changed).is_ok(), is_read, "type {kind}");
     }
 }
 
