@@ -217,7 +217,6 @@ fn check(transaction: &Transaction, people: &People) {
     same("g.V().values('p').order()", sorted.clone());
     sorted.truncate(9);
     same("g.V().values('p').order().limit(9)", sorted);
-    check_numbers_as_values(transaction, people);
 }
 
 /// A column of numbers gives the results and errors of the same numbers as values: `fold().unfold()` makes values.
@@ -225,7 +224,8 @@ fn check(transaction: &Transaction, people: &People) {
 fn check_numbers_as_values(transaction: &Transaction, people: &People) {
     let ask = |script: &str| match transaction.query(script).unwrap().collect() {
         Ok(values) => text(&values),
-        Err(error) => error.to_string(),
+        // The steps that an error names differ.
+        Err(error) => error.to_string().split(" (in the step").next().unwrap_or_default().to_owned(),
     };
     for steps in [
         "sum()",
@@ -270,6 +270,7 @@ fn columns_are_read_as_rows_are_seen() {
         let transaction = database.begin().unwrap();
         people.change(&transaction).unwrap();
         check(&transaction, &people);
+        check_numbers_as_values(&transaction, &people);
         check(&before.0, &before.1);
         transaction.commit().unwrap();
         check(&before.0, &before.1);
