@@ -31,6 +31,7 @@ use crate::control::QueryControl;
 use crate::late::ReadCredit;
 use crate::mutation::{self, Mutation};
 use crate::operator::WeakState;
+use crate::schedule::TURN_NANOS;
 use crate::sharing::Sharers;
 use crate::topology::Topology;
 use crate::work::{Progress, RUNNING, Work, has_ended};
@@ -103,6 +104,9 @@ pub struct Helper<B: Batch> {
 /// Messages for the home that a helper gathers before it sends them.
 const GATHERED_MESSAGES: usize = 8;
 
+/// Messages between two checks of the length of a turn.
+const LOOK_MESSAGES: usize = 4;
+
 /// Spins between two looks at the clock.
 const LOOK_SPINS: u32 = 16;
 
@@ -138,7 +142,7 @@ impl<B: Batch> Helper<B> {
         }
     }
 
-    /// Works for about `quota` messages.
+    /// Works for about `quota` messages, or [`TURN_NANOS`] if that is shorter.
     pub fn turn(&mut self, quota: usize) -> HelperStatus {
         self.part_of_turn(quota, true)
     }
@@ -200,7 +204,7 @@ impl<B: Batch> Helper<B> {
         let started = control.clock().now_nanos();
         let _watch = watch::begin(has_ended);
         let mut status = HelperStatus::Busy;
-        for _ in 0..quota {
+        for number in 1..=quota {
             if board.is_over() {
                 status = HelperStatus::Over;
                 break;
@@ -271,6 +275,10 @@ impl<B: Batch> Helper<B> {
             }
             if !is_done && board.has_idle_thread() {
                 turn.work.share(board, &self.run.sharers, Some(token), control)?;
+            }
+            // Queries that wait for a thread go before helpers (FLOW-26).
+            if number % LOOK_MESSAGES == 0 && control.clock().now_nanos().saturating_sub(started) >= TURN_NANOS {
+                break;
             }
         }
         if let Some(token) = self.token.filter(|_| is_last || status == HelperStatus::Full)
