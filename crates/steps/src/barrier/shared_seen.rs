@@ -264,7 +264,10 @@ mod tests {
                 match kind {
                     0 => vertices(objects.iter().copied()),
                     1 => numbers(&integers()),
-                    _ => Rows::of(ObjectColumn::Numbers(NumberColumn::of_integers(NumberType::I64, integers()).unwrap())),
+                    _ => {
+                        let numbers = NumberColumn::of_integers(NumberType::I64, integers()).unwrap();
+                        Rows::of(ObjectColumn::Numbers(numbers))
+                    }
                 }
             };
             let (mut expected, mut first) = (SeenRows::default(), SeenRows::default());

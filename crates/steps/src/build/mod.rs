@@ -294,8 +294,8 @@ impl Builder {
         Ok(tail)
     }
 
-    /// Returns the keys of a `by()` if the next operator reads them itself; `None` among them stands for the object. That
-    /// needs rows and state on one node.
+    /// Returns the keys of a `by()` if the next operator reads them itself; `None` among them stands for the object.
+    /// That needs rows and state on one node.
     fn own_keys(&self, by: &Op, reader: &Op) -> Option<Vec<Option<Name>>> {
         let Op::Modulate(ModulatePlan { over: Over::Current, by, productive, .. }) = by else { return None };
         let reads = self.nodes == 1

@@ -376,7 +376,10 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4_000))]
         #[test]
-        fn numbers_of_a_column_pass_as_values_do(test in any_test(), values in prop::collection::vec(any_number(), 1..40)) {
+        fn numbers_of_a_column_pass_as_values_do(
+            test in any_test(),
+            values in prop::collection::vec(any_number(), 1..40),
+        ) {
             let test = compiled(test);
             let kind = NumberType::of(&values[0]).unwrap();
             let values: Vec<Value> = values.into_iter().filter(|v| NumberType::of(v) == Some(kind)).collect();

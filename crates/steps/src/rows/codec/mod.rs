@@ -1,7 +1,7 @@
 //! The binary form of a batch, in which it is sent to other nodes.
 //!
-//! Numbers are LEB128 varints (signed ones zigzag). Ids, and numbers of a typed column, have eight bytes. A column is written without a length: it
-//! has as many items as the batch has rows. Paths are written as a table of nodes, each after its predecessor, so
+//! Numbers are LEB128 varints (signed ones zigzag). Ids, and numbers of a typed column, have eight bytes. A column is
+//! written without a length: it has as many items as the batch has rows. Paths are written as a table of nodes, each after its predecessor, so
 //! shared beginnings are written once and shared again by the reader.
 //!
 //! The form is for nodes of one version and is never stored. The reader does not trust it: every length is checked
