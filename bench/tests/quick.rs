@@ -41,7 +41,8 @@ fn both_sides_of_experiments_are_there(report: &Report) {
     let count = |suite: Suite, variant: &str| {
         report.rows.iter().filter(|row| row.suite == suite.name() && row.variant == variant).count()
     };
-    assert_eq!([count(Suite::Scopes, "scopes"), count(Suite::Scopes, "without scopes")], [6, 6]);
+    assert_eq!([count(Suite::Scopes, "scopes"), count(Suite::Scopes, "without scopes")], [4, 6]);
+    assert_eq!(["as planned", "scopes, bfs", "scopes, dfs"].map(|variant| count(Suite::Scopes, variant)), [2; 3]);
     assert_eq!([count(Suite::Instances, "to the end"), count(Suite::Instances, "to the end, without scopes")], [3, 3]);
     // CQ1 and CQ6 with five limits each.
     assert_eq!([count(Suite::Policies, "default"), count(Suite::Policies, "fifo")], [10, 10]);

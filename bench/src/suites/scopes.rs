@@ -140,7 +140,11 @@ mod tests {
         let database = mangrove::Database::in_memory();
         let set = QuerySet::named("banyan-cq");
         for query in &set.queries {
-            assert!(has_scopes(&database.explain(query.text.trim()).unwrap()), "{}", query.name);
+            let mut text = query.text.trim().to_owned();
+            if MAY_HAVE_POLICY.contains(&&*query.name) {
+                text = text.replacen("g.", &format!("g.with({BFS})."), 1);
+            }
+            assert!(has_scopes(&database.explain(&text).unwrap()), "{}", query.name);
             for (name, form) in &query.forms {
                 let plan = database.explain(form.text.trim()).unwrap();
                 assert_eq!(has_scopes(&plan), !name.contains(WITHOUT), "{}, {name}:\n{plan}", query.name);
