@@ -6,9 +6,6 @@ use mangrove_queries::to_json;
 use super::asked::Asked;
 use crate::harness::wrong;
 
-/// Messages that a query may take on the thread of its client: more than any query has.
-const ALL_MESSAGES: usize = usize::MAX >> 1;
-
 /// A query prepared on one database.
 pub struct Station<'a> {
     database: &'a Database,
@@ -35,18 +32,18 @@ impl<'a> Station<'a> {
     /// Runs the query and passes on its results, each with the number of times that it occurs.
     pub fn each(&self, parameters: &Parameters, place: Place, each: &mut dyn FnMut(&Value, u64)) -> Result<()> {
         match place {
-            Place::Executors => {
-                let mut results = self.database.run(&self.prepared, parameters)?;
+            Place::Executors | Place::Client => {
+                // One thread is that of the client: then no executor helps.
+                let workers_max = usize::from(place == Place::Client);
+                let options = QueryOptions { workers_max, ..QueryOptions::default() };
+                let mut results = self.database.run_with(&self.prepared, parameters, &options)?;
                 while let Some(batch) = results.next_batch()? {
                     batch.iter().for_each(|(value, bulk)| each(value, *bulk));
                 }
                 Ok(())
             }
-            Place::Shared | Place::Client => {
-                let mut options = QueryOptions::default();
-                if place == Place::Client {
-                    options.inline_messages = ALL_MESSAGES;
-                }
+            Place::Shared => {
+                let options = QueryOptions::default();
                 self.database.run_shared(&self.prepared, parameters, &options, &mut |batch| {
                     batch.iter().for_each(|(value, bulk)| each(value, *bulk));
                     Ok(())
