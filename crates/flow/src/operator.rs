@@ -112,8 +112,7 @@ pub trait Operator<B: Batch>: Send {
         let _ = state;
     }
 
-    /// Sends what a passing operator holds. A helper calls this before it ends a parcel, and the home before it waits
-    /// for helpers.
+    /// Sends what a passing operator holds. A helper calls this before it ends a parcel.
     fn flush(&mut self, out: &mut Output<'_, B>) -> Result<()> {
         let _ = out;
         Ok(())

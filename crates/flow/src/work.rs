@@ -207,10 +207,6 @@ impl<B: Batch> Work<B> {
                     return Ok(Progress::Complete);
                 }
                 if self.sharing.as_ref().is_some_and(|sharing| sharing.is_away()) {
-                    // What passing operators hold for speed is work that this thread has time for.
-                    if self.router.next_ready().is_none() && self.flush(true, control)? {
-                        continue;
-                    }
                     // A run that waits takes no message, before which it would look at its limits.
                     control.check()?;
                     return Ok(Progress::Waiting);

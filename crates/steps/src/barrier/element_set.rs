@@ -157,14 +157,11 @@ impl ElementSet {
 
     /// Removes all elements. A set that has no pages keeps the memory of its table.
     pub fn clear(&mut self) {
-        let form = match std::mem::take(&mut self.form) {
-            Form::Entries(mut entries) => {
-                entries.clear();
-                Form::Entries(entries)
-            }
-            Form::Pages(_) => Form::default(),
-        };
-        *self = ElementSet { form, ..ElementSet::default() };
+        match &mut self.form {
+            Form::Entries(entries) => entries.clear(),
+            Form::Pages(_) => self.form = Form::default(),
+        }
+        (self.len, self.next_look, self.bytes_min) = (0, LOOK_FIRST, 0);
     }
 
     /// Removes the elements of these instances.
