@@ -1,4 +1,5 @@
-//! `barrier()`: waits for all rows of a group and sends them merged.
+//! `barrier()`: waits for all rows of a group and sends them merged. And merging between two hops, which gathers all rows
+//! as long as they do not take much memory ([`Merger::pass`]).
 //!
 //! If helpers have joined the run and the order of rows does not matter, threads merge the rows of a group together
 //! (FLOW-29). With `normSack`, the sacks of all rows are added up at the end, so the rows stay at the home.
@@ -11,12 +12,16 @@ use mangrove_flow::{
 use mangrove_graph::{FastMap, Result, Value, numeric};
 use parking_lot::Mutex;
 
-use crate::barrier::merge::Merger;
-use crate::barrier::shared_merge::SharedMerger;
+use crate::barrier::merge::{Merger, Worth};
+use crate::barrier::shared_merge::{HOME, SharedMerger, Threads};
 use crate::rows::Rows;
 
 /// The rows of each open group, merged by several threads.
-type SharedGroups = Mutex<FastMap<GroupId, Arc<SharedMerger>>>;
+#[derive(Default)]
+struct SharedGroups {
+    groups: Mutex<FastMap<GroupId, Arc<SharedMerger>>>,
+    threads: Threads,
+}
 
 /// The place of the rows.
 enum Memory {
@@ -24,13 +29,16 @@ enum Memory {
     Groups(FastMap<GroupId, Merger>),
     /// Several threads do.
     Shared(Arc<SharedGroups>),
-    /// As `Shared`, on a helper: the operator at the home holds it.
-    Joined(Weak<SharedGroups>),
+    /// As `Shared`, on a helper: the operator at the home holds it. And the number of the helper's thread.
+    Joined(Weak<SharedGroups>, usize),
 }
 
 /// See the header of this file.
 pub(crate) struct Barrier {
     norm_sack: bool,
+    /// True if rows may leave before all have come.
+    passes: bool,
+    worth: Worth,
     /// True if several threads may work at it.
     may_share: bool,
     memory: Memory,
@@ -40,13 +48,34 @@ impl Barrier {
     /// With `norm_sack`, the sacks of each instance are scaled so that they add up to 1. `may_share` is for a barrier
     /// whose rows may come in any order, and whose groups are few.
     pub fn new(norm_sack: bool, may_share: bool) -> Self {
-        Barrier { norm_sack, may_share: may_share && !norm_sack, memory: Memory::Groups(FastMap::default()) }
+        let (worth, memory) = (Worth::default(), Memory::Groups(FastMap::default()));
+        Barrier { norm_sack, passes: false, worth, may_share: may_share && !norm_sack, memory }
+    }
+
+    /// A merge between two hops that several threads may work at.
+    pub fn between_hops() -> Self {
+        Barrier { passes: true, ..Barrier::new(false, true) }
     }
 }
 
-/// Returns the rows of a group that threads merge.
-fn rows_of(groups: &SharedGroups, group: GroupId) -> Arc<SharedMerger> {
-    groups.lock().entry(group).or_default().clone()
+/// Where rows go when they come.
+struct Gatherer<'a> {
+    passes: bool,
+    worth: &'a mut Worth,
+    group: GroupId,
+}
+
+impl Gatherer<'_> {
+    fn add(self, merger: &mut Merger, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if self.passes { merger.pass(self.group, rows, self.worth, out) } else { merger.add(rows, out) }
+    }
+}
+
+impl SharedGroups {
+    /// Returns the rows of a group that threads merge.
+    fn rows_of(&self, group: GroupId) -> Arc<SharedMerger> {
+        self.groups.lock().entry(group).or_default().clone()
+    }
 }
 
 /// The sum of the sacks of each instance of a group that has ended.
@@ -62,7 +91,7 @@ impl HeldDetail for SackTotals {
 impl SackTotals {
     fn of(merger: &Merger, control: &QueryControl) -> Result<Self> {
         let mut totals: FastMap<u32, Value> = FastMap::default();
-        for rows in merger.batches() {
+        for rows in merger.with_sacks() {
             control.check()?;
             for (row, sack) in rows.sacks.iter().flatten().enumerate() {
                 let share = numeric::times(sack, rows.bulk(row))?;
@@ -95,9 +124,10 @@ impl Operator<Rows> for Barrier {
     fn recycle(&mut self) -> bool {
         let is_empty = match &self.memory {
             Memory::Groups(groups) => groups.is_empty(),
-            Memory::Shared(groups) => groups.lock().is_empty(),
-            Memory::Joined(_) => true,
+            Memory::Shared(shared) => shared.groups.lock().is_empty(),
+            Memory::Joined(..) => true,
         };
+        self.worth = Worth::default();
         if is_empty {
             self.memory = Memory::Groups(FastMap::default());
         }
@@ -111,11 +141,11 @@ impl Operator<Rows> for Barrier {
         match &mut self.memory {
             Memory::Groups(groups) => {
                 if let Some(mut merger) = groups.remove(&group) {
-                    while merger.take_next(out).is_some() {}
+                    merger.clear(out);
                 }
             }
             // A helper may still add rows. The end of the group drops all.
-            Memory::Shared(_) | Memory::Joined(_) => {}
+            Memory::Shared(_) | Memory::Joined(..) => {}
         }
     }
 
@@ -125,23 +155,30 @@ impl Operator<Rows> for Barrier {
             return None;
         }
         let shared = |(group, merger)| (group, Arc::new(SharedMerger::new(merger)));
-        let groups = Arc::new(Mutex::new(std::mem::take(groups).into_iter().map(shared).collect()));
-        self.memory = Memory::Shared(groups.clone());
-        Some(Shared { state: groups, from_port: 0 })
+        let groups = Mutex::new(std::mem::take(groups).into_iter().map(shared).collect());
+        let state = Arc::new(SharedGroups { groups, threads: Threads::default() });
+        self.memory = Memory::Shared(state.clone());
+        Some(Shared { state, from_port: 0 })
     }
 
     fn join(&mut self, state: &SharedState) {
-        if let Ok(groups) = state.clone().downcast::<SharedGroups>() {
-            self.memory = Memory::Joined(Arc::downgrade(&groups));
+        if let Ok(shared) = state.clone().downcast::<SharedGroups>() {
+            self.memory = Memory::Joined(Arc::downgrade(&shared), shared.threads.join());
         }
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        let gatherer = Gatherer { passes: self.passes, worth: &mut self.worth, group };
         match &mut self.memory {
-            Memory::Groups(groups) => groups.entry(group).or_default().add(batch, out),
-            Memory::Shared(groups) => rows_of(groups, group).add(batch, out),
+            Memory::Groups(groups) => {
+                gatherer.add(groups.entry(group).or_insert_with(|| Merger::new(self.may_share)), batch, out)
+            }
+            Memory::Shared(shared) => gatherer.add(&mut shared.rows_of(group).of(HOME), batch, out),
             // If the state is gone, the run is over.
-            Memory::Joined(groups) => groups.upgrade().map_or(Ok(()), |groups| rows_of(&groups, group).add(batch, out)),
+            Memory::Joined(shared, thread) => match shared.upgrade() {
+                Some(shared) => gatherer.add(&mut shared.rows_of(group).of(*thread), batch, out),
+                None => Ok(()),
+            },
         }
     }
 
@@ -161,7 +198,7 @@ impl Operator<Rows> for Barrier {
                         None if self.norm_sack => Some(Box::new(SackTotals::of(merger, out.control())?)),
                         held => held,
                     };
-                    if let Some(mut rows) = merger.take_next(out) {
+                    if let Some(mut rows) = merger.take_next(out)? {
                         if let Some(totals) = &totals {
                             normalize(&mut rows, totals)?;
                         }
@@ -174,21 +211,24 @@ impl Operator<Rows> for Barrier {
                     groups.remove(&group);
                 }
             }
-            Memory::Shared(groups) => {
-                let rows = groups.lock().get(&group).cloned();
+            Memory::Shared(shared) => {
+                let rows = shared.groups.lock().get(&group).cloned();
                 if let Some(rows) = rows {
-                    if let Some(next) = rows.take_next(out)
-                        && !out.is_cancelled(group)
-                    {
+                    if out.is_cancelled(group) {
+                        rows.clear(out);
+                    } else if !rows.combine(out)? {
+                        return Ok(Step::More);
+                    }
+                    if let Some(next) = rows.take_next(out)? {
                         out.emit(0, group, next)?;
                     }
                     if !rows.is_empty() {
                         return Ok(Step::More);
                     }
-                    groups.lock().remove(&group);
+                    shared.groups.lock().remove(&group);
                 }
             }
-            Memory::Joined(_) => {}
+            Memory::Joined(..) => {}
         }
         out.finish_all(group, instances)?;
         Ok(Step::Done)

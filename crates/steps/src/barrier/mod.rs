@@ -9,7 +9,7 @@
 //! | [`reduce`], [`reduce_values`], [`fold_into`], with [`partial`] and [`numbers`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
 //! | [`order`], [`range`], [`sample`], [`time_limit`] | `order()`, `limit()`, `range()`, `tail()`, `sample()`, `coin()`, `timeLimit()` |
 //! | [`dedup`], [`seen`], [`element_set`], [`shared_seen`], [`visited`] | `dedup()` |
-//! | [`barrier_step`], [`merge`], [`shared_merge`] | `barrier()`, and merging of equal traversers |
+//! | [`barrier_step`], [`merge`], [`passing_merge`], [`shared_merge`], [`vertex_bulks`] | `barrier()`, and merging of equal traversers |
 //! | [`group_count`], [`tree`], [`side_effect`], [`subgraph`], [`shared_map`] | `groupCount()`, `tree()`, `aggregate()`, `cap()`, `subgraph()` |
 //! | [`inject`] | `inject()` |
 
@@ -23,6 +23,7 @@ pub(crate) mod merge;
 pub(crate) mod numbers;
 pub(crate) mod order;
 pub(crate) mod partial;
+pub(crate) mod passing_merge;
 pub(crate) mod range;
 pub(crate) mod reduce;
 pub(crate) mod reduce_values;
@@ -35,4 +36,5 @@ pub(crate) mod side_effect;
 pub(crate) mod subgraph;
 pub(crate) mod time_limit;
 pub(crate) mod tree;
+pub(crate) mod vertex_bulks;
 pub(crate) mod visited;

@@ -1,100 +1,111 @@
 //! Merging of equal traversers by several threads.
 //!
-//! The rows are in shards, each a [`Merger`] under a lock. The object of a row decides its shard, so equal rows meet. A
-//! thread holds one lock at a time.
+//! Each thread merges its own rows, as if it were alone. At the end the home merges what the threads have merged: a row
+//! for each of their vertices, however many rows they met. A lock for each thread is nearly always free.
 
-use mangrove_flow::{BATCH_ROWS, Output};
-use mangrove_graph::{Result, Value};
-use parking_lot::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mangrove_flow::Output;
+use mangrove_graph::Result;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::barrier::merge::Merger;
-use crate::rows::{ObjectColumn, Rows};
+use crate::rows::Rows;
 
-/// The shards of a set of rows. Each costs a few hundred nanoseconds a message, so there are no more than threads.
-const SHARDS: usize = 16;
+/// The mergers of a set of rows. More threads than that share them.
+const MERGERS: usize = 16;
+
+/// The messages that one call of [`SharedMerger::combine`] merges.
+const COMBINED_MESSAGES: usize = 32;
 
 /// See the header of this file.
 pub(crate) struct SharedMerger {
-    shards: Box<[Mutex<Merger>]>,
+    /// The first one is that of the home.
+    mergers: Box<[Mutex<Merger>]>,
+    /// The number of mergers whose rows are in the first one.
+    combined: AtomicUsize,
 }
 
 impl Default for SharedMerger {
     fn default() -> Self {
-        SharedMerger::new(Merger::default())
+        SharedMerger::new(Merger::new(true))
     }
 }
 
-/// Returns the shard of a row. Values that are no elements are seldom so many that one shard is too few.
-fn shard_of(objects: &ObjectColumn, row: usize) -> usize {
-    /// 2^64 divided by the golden ratio: the highest bits of its multiples are spread evenly.
-    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
-    let bits = match objects {
-        ObjectColumn::Vertices(ids) => ids[row].to_bits(),
-        ObjectColumn::Edges(ids) => ids[row].to_bits(),
-        ObjectColumn::Numbers(_) => 0,
-        ObjectColumn::Values(values) => match &values[row] {
-            Value::Vertex(id) => id.to_bits(),
-            Value::Edge(id) => id.to_bits(),
-            _ => 0,
-        },
-    };
-    (bits.wrapping_mul(SPREAD) >> (u64::BITS - SHARDS.ilog2())) as usize
+/// The number of the home among the threads that merge.
+pub(crate) const HOME: usize = 0;
+
+/// Numbers the helpers that merge.
+#[derive(Debug)]
+pub(crate) struct Threads(AtomicUsize);
+
+impl Default for Threads {
+    fn default() -> Self {
+        Threads(AtomicUsize::new(1))
+    }
+}
+
+impl Threads {
+    /// Returns the number of a helper that joins.
+    pub fn join(&self) -> usize {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 impl SharedMerger {
-    /// Rows that one thread has merged, for several threads. Later rows that are equal to these are not merged with
-    /// them, because merging is for speed only.
+    /// Rows that the home has merged, for several threads.
     pub fn new(merged: Merger) -> Self {
-        let rest = (0..SHARDS).map(|_| Mutex::default());
-        SharedMerger { shards: rest.chain([Mutex::new(merged)]).collect() }
+        let others = (1..MERGERS).map(|_| Mutex::new(Merger::new(true)));
+        let mergers = std::iter::once(Mutex::new(merged)).chain(others).collect();
+        SharedMerger { mergers, combined: AtomicUsize::new(1) }
     }
 
-    /// Adds rows. Fails if the query would hold too much or a bulk overflows.
-    pub fn add(&self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
-        if !Merger::merges(&rows, out.context()) {
-            // The rows stay together. Their first object spreads messages over the shards.
-            return if rows.is_empty() {
-                Ok(())
-            } else {
-                self.shards[shard_of(&rows.objects, 0)].lock().add(rows, out)
-            };
-        }
-        let mut by_shard: [Vec<u32>; SHARDS] = Default::default();
-        (0..rows.len()).for_each(|row| by_shard[shard_of(&rows.objects, row)].push(row as u32));
-        for (shard, rows_of_shard) in self.shards.iter().zip(&by_shard) {
-            match rows_of_shard.len() {
-                0 => {}
-                count if count == rows.len() => return shard.lock().add(rows, out),
-                _ => {
-                    let part = rows.take(rows_of_shard);
-                    shard.lock().add(part, out)?;
-                }
-            }
-        }
-        Ok(())
+    /// Returns the rows of a thread ([`Threads`]).
+    pub fn of(&self, thread: usize) -> MutexGuard<'_, Merger> {
+        self.mergers[thread % MERGERS].lock()
     }
 
-    /// Takes the next rows, about as many as a message holds. No thread may add rows between the first batch and the
-    /// last one.
-    pub fn take_next(&self, out: &Output<'_, Rows>) -> Option<Rows> {
-        let mut taken: Option<Rows> = None;
-        for shard in &self.shards {
-            let mut merger = shard.lock();
-            while !merger.is_empty() {
-                if taken.as_ref().is_some_and(|rows| rows.len() + merger.len().min(BATCH_ROWS) > BATCH_ROWS) {
-                    return taken;
-                }
-                match (&mut taken, merger.take_next(out)) {
-                    (Some(rows), Some(more)) => rows.append(more),
-                    (taken, more) => *taken = more,
+    /// Merges rows of different threads, before the first batch is taken. Returns false if it must be called again. No
+    /// thread may add rows from then on.
+    pub fn combine(&self, out: &Output<'_, Rows>) -> Result<bool> {
+        let mut left = COMBINED_MESSAGES;
+        let mut all = self.mergers[0].lock();
+        while let Some(next) = self.mergers.get(self.combined.load(Ordering::Relaxed)) {
+            let mut next = next.lock();
+            if all.is_empty() {
+                std::mem::swap(&mut *all, &mut *next);
+            }
+            while let Some(rows) = next.take_next(out)? {
+                all.add(rows, out)?;
+                left -= 1;
+                if left == 0 {
+                    return Ok(false);
                 }
             }
+            self.combined.fetch_add(1, Ordering::Relaxed);
         }
-        taken
+        Ok(true)
+    }
+
+    /// Takes the next rows, at most as many as a message holds. After the last ones, threads may add rows again. Fails
+    /// if a bulk overflows.
+    pub fn take_next(&self, out: &Output<'_, Rows>) -> Result<Option<Rows>> {
+        let mut all = self.mergers[0].lock();
+        let rows = all.take_next(out)?;
+        if all.is_empty() {
+            self.combined.store(1, Ordering::Relaxed);
+        }
+        Ok(rows)
+    }
+
+    /// Drops all rows.
+    pub fn clear(&self, out: &Output<'_, Rows>) {
+        self.mergers.iter().for_each(|merger| merger.lock().clear(out));
+        self.combined.store(1, Ordering::Relaxed);
     }
 
     /// Returns true if no row is left.
     pub fn is_empty(&self) -> bool {
-        self.shards.iter().all(|shard| shard.lock().is_empty())
+        self.mergers.iter().all(|merger| merger.lock().is_empty())
     }
 }

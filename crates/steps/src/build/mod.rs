@@ -35,8 +35,8 @@ use crate::barrier::dedup::Dedup;
 use crate::barrier::fold_into::FoldInto;
 use crate::barrier::group_count::GroupCount;
 use crate::barrier::inject::Inject;
-use crate::barrier::merge::PassingMerge;
 use crate::barrier::order::Order;
+use crate::barrier::passing_merge::PassingMerge;
 use crate::barrier::range::{Range, Tail};
 use crate::barrier::reduce::{Reduce, ReduceKind};
 use crate::barrier::reduce_values::ReduceValues;
@@ -613,7 +613,11 @@ impl Builder {
             }
             Op::Coin(probability) => self.gather(&tail, stage, Coin::new(probability.clone()))?,
             Op::LocalSample(count) => self.gather(&tail, stage, LocalSample::new(count.clone(), remember))?,
-            Op::Merge => self.gather(&tail, stage, PassingMerge::default())?,
+            Op::Merge if self.may_share() => self.gather(&tail, stage, Barrier::between_hops())?,
+            Op::Merge => {
+                let any_order = self.is_unordered();
+                self.gather(&tail, stage, PassingMerge::new(any_order))?
+            }
             Op::AddVertex { label, id, properties } => {
                 let properties: Vec<PropertyWrite> = properties.clone();
                 self.gather(&tail, stage, write::AddVertex::new(label.clone(), id.clone(), properties, remember))?

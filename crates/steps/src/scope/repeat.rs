@@ -24,8 +24,8 @@
 //! missed. The loop is then a breadth-first search, and it ends also in a graph with cycles.
 //!
 //! If helpers have joined the run, the rows that an iteration leaves and the vertices that were reached are shared with
-//! the replicas (FLOW-29): each thread tests the rows that come out of the body on it, and merges those that go on into
-//! the same shards. Only the home lets rows enter the loop, and begins iterations. Overlapping iterations are not shared.
+//! the replicas (FLOW-29): each thread tests the rows that come out of the body on it, and merges those that go on. At the
+//! end of the iteration the home merges what the threads have merged. Only the home lets rows enter the loop, and begins iterations. Overlapping iterations are not shared.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -35,7 +35,7 @@ use mangrove_graph::{FastMap, Result};
 use parking_lot::Mutex;
 
 use crate::barrier::merge::Merger;
-use crate::barrier::shared_merge::SharedMerger;
+use crate::barrier::shared_merge::{HOME, SharedMerger, Threads};
 use crate::barrier::shared_seen::{Scratch, SharedSeen};
 use crate::barrier::visited::Visited;
 use crate::context::execution::ExecutionContext;
@@ -65,14 +65,14 @@ struct RunningLoop {
 /// Rows that wait for an iteration.
 enum WaitingRows {
     /// Of one thread.
-    Own(Merger),
+    Own(Box<Merger>),
     /// Of several threads.
     Shared(Arc<SharedMerger>),
 }
 
 impl WaitingRows {
-    fn new(is_shared: bool) -> Self {
-        if is_shared { WaitingRows::Shared(Arc::default()) } else { WaitingRows::Own(Merger::default()) }
+    fn new(is_shared: bool, may_share: bool) -> Self {
+        if is_shared { WaitingRows::Shared(Arc::default()) } else { WaitingRows::Own(Box::new(Merger::new(may_share))) }
     }
 
     fn is_empty(&self) -> bool {
@@ -85,11 +85,26 @@ impl WaitingRows {
     fn add(&mut self, rows: Rows, out: &Output<'_, Rows>) -> Result<()> {
         match self {
             WaitingRows::Own(held) => held.add(rows, out),
-            WaitingRows::Shared(held) => held.add(rows, out),
+            WaitingRows::Shared(held) => held.of(HOME).add(rows, out),
         }
     }
 
-    fn take_next(&mut self, out: &Output<'_, Rows>) -> Option<Rows> {
+    /// Prepares rows to be taken. Returns false if it must be called again.
+    fn combine(&self, out: &Output<'_, Rows>) -> Result<bool> {
+        match self {
+            WaitingRows::Own(_) => Ok(true),
+            WaitingRows::Shared(rows) => rows.combine(out),
+        }
+    }
+
+    fn clear(&mut self, out: &Output<'_, Rows>) {
+        match self {
+            WaitingRows::Own(rows) => rows.clear(out),
+            WaitingRows::Shared(rows) => rows.clear(out),
+        }
+    }
+
+    fn take_next(&mut self, out: &Output<'_, Rows>) -> Result<Option<Rows>> {
         match self {
             WaitingRows::Own(rows) => rows.take_next(out),
             WaitingRows::Shared(rows) => rows.take_next(out),
@@ -99,7 +114,7 @@ impl WaitingRows {
     /// Returns the rows in a form for several threads.
     fn shared(&mut self) -> Arc<SharedMerger> {
         let shared = match self {
-            WaitingRows::Own(rows) => Arc::new(SharedMerger::new(std::mem::take(rows))),
+            WaitingRows::Own(rows) => Arc::new(SharedMerger::new(std::mem::take(&mut **rows))),
             WaitingRows::Shared(rows) => return rows.clone(),
         };
         *self = WaitingRows::Shared(shared.clone());
@@ -118,7 +133,10 @@ struct Iteration {
 
 /// The iterations of an open run, by their groups.
 #[derive(Default)]
-struct SharedLoops(Mutex<FastMap<GroupId, Arc<Iteration>>>);
+struct SharedLoops {
+    iterations: Mutex<FastMap<GroupId, Arc<Iteration>>>,
+    threads: Threads,
+}
 
 impl SharedLoops {
     /// The last of the open iterations of a loop begins.
@@ -126,15 +144,15 @@ impl SharedLoops {
         let (next, reached) = (state.next.shared(), state.reached.shared());
         let Some(inside) = state.open.back() else { return };
         let number = state.ended + state.open.len() as u32 - 1;
-        self.0.lock().insert(*inside, Arc::new(Iteration { group, number, next, reached }));
+        self.iterations.lock().insert(*inside, Arc::new(Iteration { group, number, next, reached }));
     }
 
     fn get(&self, inside: GroupId) -> Option<Arc<Iteration>> {
-        self.0.lock().get(&inside).cloned()
+        self.iterations.lock().get(&inside).cloned()
     }
 
     fn end(&self, inside: GroupId) {
-        self.0.lock().remove(&inside);
+        self.iterations.lock().remove(&inside);
     }
 }
 
@@ -149,8 +167,8 @@ pub(crate) struct LoopScope {
     may_share: bool,
     /// In an open run: its iterations.
     shared: Option<Arc<SharedLoops>>,
-    /// On a helper: those of the home.
-    joined: Option<Weak<SharedLoops>>,
+    /// On a helper: those of the home, and the number of the helper's thread.
+    joined: Option<(Weak<SharedLoops>, usize)>,
     scratch: Scratch,
 }
 
@@ -166,11 +184,13 @@ impl LoopScope {
 
     fn state(&mut self, group: GroupId, out: &mut Output<'_, Rows>) -> &mut RunningLoop {
         let (outside, visited, shared) = (&mut self.outside, &self.visited, &self.shared);
+        let may_share = self.may_share;
         self.loops.entry(group).or_insert_with(|| {
             let inside = out.open_group(group, OuterTags::Same);
             visited.iteration_begins(group, inside);
             outside.insert(inside, (group, 0));
-            let (entering, next) = (WaitingRows::new(shared.is_some()), WaitingRows::new(shared.is_some()));
+            let none = || WaitingRows::new(shared.is_some(), may_share);
+            let (entering, next) = (none(), none());
             let (open, reached) = (VecDeque::from([inside]), Reached::new(shared.is_some()));
             let mut state = RunningLoop { open, ended: 0, entering, next, instances: None, reached, cancelled: 0 };
             if let Some(shared) = shared {
@@ -216,9 +236,10 @@ impl LoopScope {
         }
     }
 
-    /// Works on rows of an iteration that several threads work on.
+    /// Works on rows of an iteration that several threads work on. `thread` is the number of this one.
     fn receive_shared(
         &mut self,
+        thread: usize,
         port: u8,
         inside: GroupId,
         mut batch: Rows,
@@ -240,7 +261,7 @@ impl LoopScope {
         }
         let mut rows = self.shape.test(batch, false, iteration.number + 1, group, out)?;
         rows.computed.clear();
-        iteration.next.add(rows, out)
+        iteration.next.of(thread).add(rows, out)
     }
 
     /// Handles the end of an iteration, which is the first of those that are open: lets rows that wait into a new one, or
@@ -256,7 +277,7 @@ impl LoopScope {
         state.open.pop_front();
         state.ended += 1;
         if out.is_cancelled(group) {
-            while state.next.take_next(out).is_some() {}
+            state.next.clear(out);
         }
         if state.next.is_empty() && state.open.is_empty() {
             let instances = state.instances.unwrap_or(1);
@@ -279,7 +300,10 @@ impl LoopScope {
         let (Some(first), Some(last)) = (state.open.front().copied(), state.open.back().copied()) else {
             return Ok(Step::Done);
         };
-        if let Some(rows) = state.entering.take_next(out) {
+        if !state.entering.combine(out)? {
+            return Ok(Step::More);
+        }
+        if let Some(rows) = state.entering.take_next(out)? {
             out.emit(BEFORE, last, rows)?;
         }
         if !state.entering.is_empty() {
@@ -307,7 +331,8 @@ impl Operator<Rows> for LoopScope {
     }
 
     fn join(&mut self, state: &SharedState) {
-        self.joined = state.clone().downcast().ok().map(|loops| Arc::downgrade(&loops));
+        let shared = state.clone().downcast::<SharedLoops>().ok();
+        self.joined = shared.map(|loops| (Arc::downgrade(&loops), loops.threads.join()));
     }
 
     fn recycle(&mut self) -> bool {
@@ -326,13 +351,13 @@ impl Operator<Rows> for LoopScope {
             return out.emit(BEFORE, inside, batch);
         }
         let inside = group;
-        if let Some(joined) = &self.joined {
+        if let Some((joined, thread)) = &self.joined {
             // If the state is gone, the run is over.
-            let Some(loops) = joined.upgrade() else { return Ok(()) };
-            return self.receive_shared(port, inside, batch, &loops, out);
+            let (Some(loops), thread) = (joined.upgrade(), *thread) else { return Ok(()) };
+            return self.receive_shared(thread, port, inside, batch, &loops, out);
         }
         if let Some(loops) = self.shared.clone() {
-            return self.receive_shared(port, inside, batch, &loops, out);
+            return self.receive_shared(HOME, port, inside, batch, &loops, out);
         }
         let Some(&(group, iteration)) = self.outside.get(&inside) else { return Ok(()) };
         if port == 1 {
@@ -359,9 +384,7 @@ impl Operator<Rows> for LoopScope {
         let Some(state) = self.loops.get_mut(&group) else { return };
         let bytes = match tags {
             None => {
-                for rows in [&mut state.entering, &mut state.next] {
-                    while rows.take_next(out).is_some() {}
-                }
+                [&mut state.entering, &mut state.next].into_iter().for_each(|rows| rows.clear(out));
                 state.reached.forget(None)
             }
             Some(tags) => {
