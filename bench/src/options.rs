@@ -69,6 +69,8 @@ pub enum Suite {
     Cq,
     /// Grasper's queries Q1 to Q8, on 1, 2, 4 and 8 executors
     Grasper,
+    /// Groups, sorts and sums of all messages of a network, on 1, 2, 4 and 8 executors
+    Barriers,
     /// CQ1 to CQ6 with scopes, and the same questions without them (Banyan, figure 5a)
     Scopes,
     /// The cost of scope instances: 1 to 1,000,000 of them (Banyan, figure 5c)
@@ -87,7 +89,7 @@ pub enum Suite {
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 34] = [
+    pub const ALL: [Suite; 35] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
@@ -115,6 +117,7 @@ impl Suite {
         Suite::ComplexReads,
         Suite::Cq,
         Suite::Grasper,
+        Suite::Barriers,
         Suite::Scopes,
         Suite::Instances,
         Suite::Policies,
@@ -154,6 +157,7 @@ impl Suite {
             Suite::ComplexReads => "ic",
             Suite::Cq => "cq",
             Suite::Grasper => "grasper",
+            Suite::Barriers => "barriers",
             Suite::Scopes => "scopes",
             Suite::Instances => "instances",
             Suite::Policies => "policies",

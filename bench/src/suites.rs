@@ -69,6 +69,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::ShortReads | Suite::ComplexReads => reads::run(&context, *suite, report),
         Suite::Cq => papers::run(&context, *suite, "banyan-cq", report),
         Suite::Grasper => papers::run(&context, *suite, "grasper", report),
+        Suite::Barriers => papers::run(&context, *suite, "barriers", report),
         Suite::Scopes => scopes::run(&context, report),
         Suite::Instances => instances::run(&context, report),
         Suite::Policies => policies::run(&context, report),

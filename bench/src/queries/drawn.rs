@@ -74,7 +74,7 @@ impl<'a> Drawn<'a> {
         match (set.name.as_str(), query.name.as_str()) {
             ("banyan-cq", _) => self.starts(STARTS, |_| vec![]),
             ("patterns", name) if name.contains("-hop") => self.starts(FEW_STARTS, |_| vec![]),
-            ("patterns" | "lsqb", _) => vec![JsonParameters::new()],
+            ("patterns" | "lsqb" | "barriers", _) => vec![JsonParameters::new()],
             ("gtran-templates", "IS4") => self.messages(),
             ("gtran-templates", "IC1") => self.starts(FEW_STARTS, |person| vec![("name", self.first_name(person))]),
             ("gtran-templates", "IC2") => self.starts(FEW_STARTS, |_| vec![("date", self.date(0.5))]),

@@ -1,4 +1,4 @@
-//! Query sets of papers: Banyan's complex queries (`cq`) and Grasper's queries (`grasper`).
+//! Query sets: Banyan's complex queries (`cq`), Grasper's queries (`grasper`), groups and sorts (`barriers`).
 //!
 //! The texts and their translation are in `conformance/queries/sets`. Every answer is compared with the reference's.
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 /// The names of the sets, with their files.
-const SETS: [(&str, &str); 7] = [
+const SETS: [(&str, &str); 8] = [
     ("ldbc-interactive", include_str!("../sets/ldbc-interactive.toml")),
     ("banyan-cq", include_str!("../sets/banyan-cq.toml")),
     ("gtran-templates", include_str!("../sets/gtran-templates.toml")),
@@ -13,6 +13,7 @@ const SETS: [(&str, &str); 7] = [
     ("grasper", include_str!("../sets/grasper.toml")),
     ("patterns", include_str!("../sets/patterns.toml")),
     ("lsqb", include_str!("../sets/lsqb.toml")),
+    ("barriers", include_str!("../sets/barriers.toml")),
 ];
 
 /// Parameters, as the set files and the validation files have them.

@@ -66,6 +66,11 @@ fn walks_and_patterns() {
 }
 
 #[test]
+fn groups_and_sorts() {
+    check_set("barriers");
+}
+
+#[test]
 fn lsqb_patterns() {
     check_set("lsqb");
 }

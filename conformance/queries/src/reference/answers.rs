@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use super::{Graph, Vertex, cq, grasper, lbv, lsqb, patterns, templates};
+use super::{Graph, Vertex, barriers, cq, grasper, lbv, lsqb, patterns, templates};
 use crate::set::{JsonParameters, Query, QuerySet};
 
 /// The parameters of a query.
@@ -54,6 +54,7 @@ pub fn answer(graph: &Graph, set: &QuerySet, query: &Query, parameters: &JsonPar
         "grasper" => grasper::answer(graph, &query.name, &given),
         "patterns" => patterns::answer(graph, &query.name, &given),
         "lsqb" => lsqb::answer(graph, &query.name),
+        "barriers" => barriers::answer(graph, &query.name),
         _ => None,
     };
     found.unwrap_or_else(|| panic!("the reference has no answer to {} of {}", query.name, set.name))

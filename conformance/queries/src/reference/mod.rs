@@ -5,6 +5,7 @@
 //! relation. Each query of a set is a function that computes in loops the answer of the traversal.
 
 mod answers;
+mod barriers;
 mod cq;
 mod grasper;
 mod lbv;

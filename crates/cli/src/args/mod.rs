@@ -264,7 +264,7 @@ pub struct BenchArgs {
 
 const BENCH_HELP: &str = "\
 Every suite makes its own graph (in memory; `durability` in --dir) and checks its answers. The suites khop,
-lsqb, is, ic, cq and grasper also read LDBC's data sets from --data. Use a release build on a machine that
+lsqb, is, ic, cq, grasper and barriers also read LDBC's data sets from --data. Use a release build on a machine that
 does nothing else.
 
 Examples:

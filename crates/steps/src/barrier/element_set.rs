@@ -106,16 +106,34 @@ impl ElementSet {
             Form::Pages(pages) => pages.insert(tag, bits),
         };
         self.len += usize::from(is_new);
-        if self.len == self.next_look && is_new {
+        if self.len >= self.next_look {
             self.look();
         }
         is_new
     }
 
+    /// Adds the elements of a message, each with its instance. Returns the rows with those that are new.
+    pub fn insert_all(&mut self, elements: impl Iterator<Item = (u32, u64)>) -> Vec<u32> {
+        let rows = elements.zip(0..);
+        let new: Vec<u32> = match &mut self.form {
+            Form::Entries(entries) => rows.filter(|(key, _)| entries.insert(*key)).map(|(_, row)| row).collect(),
+            Form::Pages(pages) => {
+                rows.filter(|((tag, bits), _)| pages.insert(*tag, *bits)).map(|(_, row)| row).collect()
+            }
+        };
+        self.len += new.len();
+        if self.len >= self.next_look {
+            self.look();
+        }
+        new
+    }
+
     /// Makes pages of the elements if enough of them share one.
     #[cold]
     fn look(&mut self) {
-        self.next_look = if self.next_look < LOOK_LAST { self.next_look * 4 } else { usize::MAX };
+        while self.next_look <= self.len {
+            self.next_look = if self.next_look < LOOK_LAST { self.next_look * 4 } else { usize::MAX };
+        }
         let Form::Entries(entries) = &mut self.form else { return };
         let (mut elements, mut pages) = (0, FastSet::default());
         entries.keys().filter(|(tag, bits)| page_hash(*tag, *bits) < u64::MAX / SAMPLE).for_each(|(tag, bits)| {
@@ -226,11 +244,18 @@ mod tests {
         ) {
             let (mut set, mut expected, mut bytes) = (ElementSet::default(), BTreeSet::new(), 0);
             for (tag, from, count) in ranges {
-                for bits in (from..from + count).map(|element| element * spread) {
-                    prop_assert_eq!(set.insert(tag, bits), expected.insert((tag, bits)));
+                let elements: Vec<u64> = (from..from + count).map(|element| element * spread).collect();
+                let (single, message) = elements.split_at(elements.len() / 2);
+                for bits in single {
+                    prop_assert_eq!(set.insert(tag, *bits), expected.insert((tag, *bits)));
                     prop_assert!(set.bytes() >= bytes);
                     bytes = set.bytes();
                 }
+                let new = set.insert_all(message.iter().map(|bits| (tag, *bits)));
+                let are_new = (0..).zip(message).filter(|(_, bits)| expected.insert((tag, **bits)));
+                prop_assert_eq!(new, are_new.map(|(row, _)| row).collect::<Vec<u32>>());
+                prop_assert!(set.bytes() >= bytes);
+                bytes = set.bytes();
             }
             prop_assert_eq!(set.len(), expected.len());
             let tags: TagSet = std::iter::once(removed).collect();

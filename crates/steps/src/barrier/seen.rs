@@ -7,7 +7,7 @@ use crate::barrier::element_set::ElementSet;
 use crate::computed::keys::{KeyWord, number_word, word_of};
 use crate::limits::sizes::Sizes;
 use crate::limits::table::PartitionedTable;
-use crate::rows::{ObjectColumn, Rows};
+use crate::rows::{ObjectColumn, Rows, Tags};
 
 /// The compared value of a row.
 #[derive(PartialEq, Eq, Hash)]
@@ -55,21 +55,24 @@ impl SeenRows {
     pub fn admit(&mut self, batch: Rows, computed: usize) -> (Rows, u64) {
         let before = self.bytes();
         let mut sizes = Sizes::default();
-        let mut first = match &batch.objects {
-            ObjectColumn::Vertices(_) if computed == 0 => batch.filter(|rows, row| match &rows.objects {
-                ObjectColumn::Vertices(ids) => self.vertices.insert(rows.tag(row), ids[row].to_bits()),
-                _ => false,
-            }),
-            ObjectColumn::Edges(_) if computed == 0 => batch.filter(|rows, row| match &rows.objects {
-                ObjectColumn::Edges(ids) => self.edges.insert(rows.tag(row), ids[row].to_bits()),
-                _ => false,
-            }),
-            ObjectColumn::Numbers(_) if computed == 0 => batch.filter(|rows, row| {
+        let elements = match &batch.objects {
+            ObjectColumn::Vertices(ids) if computed == 0 => {
+                Some(insert_all(&mut self.vertices, &batch.tags, ids.iter().map(|id| id.to_bits())))
+            }
+            ObjectColumn::Edges(ids) if computed == 0 => {
+                Some(insert_all(&mut self.edges, &batch.tags, ids.iter().map(|id| id.to_bits())))
+            }
+            _ => None,
+        };
+        let mut first = match (elements, &batch.objects) {
+            (Some(new), _) => batch.keep(&new),
+            (None, ObjectColumn::Numbers(_)) if computed == 0 => batch.filter(|rows, row| {
                 let word = rows.objects.numbers().map(|numbers| number_word(numbers, row));
                 word.is_some_and(|word| self.words.insert((rows.tag(row), word)))
             }),
             _ => batch.filter(|rows, row| self.admit_any(rows, row, computed, &mut sizes)),
         };
+        first.computed.clear();
         first.bulk = None;
         (first, self.bytes() - before)
     }
@@ -118,6 +121,14 @@ impl SeenRows {
         self.edges.for_each(|tag, bits| take(tag, SeenKey::Edge(bits)));
         self.words.for_each(|(tag, word), ()| take(tag, SeenKey::Word(word)));
         self.others.for_each(|(tag, key), ()| take(tag, key));
+    }
+}
+
+/// Adds the elements of rows with these tags. Returns the rows with new ones.
+fn insert_all(set: &mut ElementSet, tags: &Tags, bits: impl Iterator<Item = u64>) -> Vec<u32> {
+    match tags {
+        Tags::One => set.insert_all(bits.map(|bits| (0, bits))),
+        Tags::Many(tags) => set.insert_all(tags.iter().copied().zip(bits)),
     }
 }
 
