@@ -9,7 +9,7 @@
 
 use std::cell::RefCell;
 
-use mangrove::{Database, Result, Value};
+use mangrove::{Database, OperatorMetrics, Result, TraversalMetrics, Value};
 use mangrove_queries::{Comparison, Query, QuerySet};
 
 use super::Context;
@@ -128,23 +128,18 @@ fn rows_made(database: &Database, asked: &Asked) -> Result<f64> {
     let mut sum = 0;
     for run in &asked.runs {
         let profile = database.run(&prepared, &run.parameters)?.collect()?;
-        let [Value::String(table)] = &profile[..] else {
-            return Err(wrong(format!("the profile of {} is no text", asked.case)));
+        let [Value::TraversalMetrics(metrics)] = &profile[..] else {
+            return Err(wrong(format!("the profile of {} has no metrics", asked.case)));
         };
-        sum += rows_of(table);
+        sum += rows_of(metrics);
     }
     Ok(sum as f64 / asked.runs.len() as f64)
 }
 
-/// The sum of the column `rows out` of a profile. Each line of its table ends with messages, rows in, rows out and
-/// milliseconds.
-fn rows_of(table: &str) -> u64 {
-    let rows = |line: &str| {
-        let mut fields = line.rsplit(' ').filter(|field| !field.is_empty());
-        fields.next()?.parse::<f64>().ok()?;
-        fields.next()?.parse::<u64>().ok()
-    };
-    table.lines().filter_map(rows).sum()
+/// The rows that all operators sent, without the results of the query.
+fn rows_of(metrics: &TraversalMetrics) -> u64 {
+    let operators = metrics.flat().into_iter().filter(|(_, operator)| operator.name != "results");
+    operators.filter_map(|(_, operator)| operator.count(OperatorMetrics::TRAVERSER_COUNT)).sum()
 }
 
 #[cfg(test)]
@@ -155,8 +150,8 @@ mod tests {
     fn the_rows_of_all_operators_are_counted() {
         let database = Database::in_memory();
         let profile = database.query("g.inject(1, 2, 3).limit(2).profile()").unwrap().collect().unwrap();
-        let [Value::String(table)] = &profile[..] else { panic!("{profile:?}") };
+        let [Value::TraversalMetrics(metrics)] = &profile[..] else { panic!("{profile:?}") };
         // One row starts the traversal; three are injected, and two pass.
-        assert_eq!(rows_of(table), 6, "{table}");
+        assert_eq!(rows_of(metrics), 6, "{metrics:?}");
     }
 }

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.apache.tinkerpop.gremlin.driver.Client;
 import org.apache.tinkerpop.gremlin.driver.Cluster;
@@ -20,6 +21,8 @@ import org.apache.tinkerpop.gremlin.process.traversal.P;
 import org.apache.tinkerpop.gremlin.process.traversal.Path;
 import org.apache.tinkerpop.gremlin.process.traversal.dsl.graph.GraphTraversalSource;
 import org.apache.tinkerpop.gremlin.process.traversal.dsl.graph.__;
+import org.apache.tinkerpop.gremlin.process.traversal.util.Metrics;
+import org.apache.tinkerpop.gremlin.process.traversal.util.TraversalMetrics;
 import org.apache.tinkerpop.gremlin.structure.Direction;
 import org.apache.tinkerpop.gremlin.structure.Edge;
 import org.apache.tinkerpop.gremlin.structure.Element;
@@ -149,6 +152,8 @@ public class Run {
             equal(1L, own.V().count().next());
         });
         check(name + ", bytecode  conflicts", () -> conflicts(own));
+        check(name + ", bytecode  profile()", () -> profile(
+                g.V().hasLabel("person").where(__.out("created").has("lang", "java")).profile().next()));
         check(name + ", bytecode  an error", () -> {
             try {
                 g.call("no.such.service").iterate();
@@ -182,6 +187,26 @@ public class Run {
         g.V().property("balance", 13).iterate();
         conflict(refused::commit);
         equal(Arrays.asList("account"), g.V().label().toList());
+    }
+
+    /** The metrics of a traversal whose results are marko, josh and peter, by the client's own types. */
+    static void profile(final TraversalMetrics profile) {
+        if (profile.getDuration(TimeUnit.NANOSECONDS) <= 0) throw new AssertionError("no duration: " + profile);
+        final List<Metrics> operators = new ArrayList<>(profile.getMetrics());
+        final Metrics run = operators.remove(operators.size() - 1), results = operators.get(operators.size() - 1);
+        equal(3L, results.getCount(TraversalMetrics.TRAVERSER_COUNT_ID));
+        equal(3L, results.getCount(TraversalMetrics.ELEMENT_COUNT_ID));
+        equal(1L, ((Number) run.getAnnotation("scopeGroups")).longValue());
+        double shares = 0;
+        boolean nested = false;
+        for (final Metrics operator : operators) {
+            shares += ((Number) operator.getAnnotation(TraversalMetrics.PERCENT_DURATION_KEY)).doubleValue();
+            for (final Metrics inside : operator.getNested()) nested |= inside.getName().contains("created");
+        }
+        equal(100L, Math.round(shares));
+        if (!nested) throw new AssertionError("nothing is nested: " + profile);
+        // The client prints a table of its own.
+        if (!profile.toString().contains("with label person")) throw new AssertionError(profile.toString());
     }
 
     /** The action must end with a conflict: the cause has the code, and its message has the way out. */

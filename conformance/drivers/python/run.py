@@ -1,5 +1,5 @@
-"""Runs all checks against a server, and prints a table: traversals of traversals.json, sessions, services, isolation,
-bad input.
+"""Runs all checks against a server, and prints a table: traversals of traversals.json, sessions, profiles, services,
+isolation, bad input.
 
 The server must have the traversal sources gmodern, gcrew, ggrateful (TinkerPop's graphs of these names) and ggraph
 (empty and writable), and gsigraph (the graph of ggraph at snapshot isolation). This program starts no server. The exit
@@ -17,6 +17,7 @@ from canonical import answer, in_graphson2, sort_key
 from cases import SERIALIZERS, Server, load
 from checks import Check, expect, run_all
 from page import Page
+from profiles import Profiles
 from scripts import Scripts
 from services import Services
 from sessions import Sessions
@@ -42,7 +43,7 @@ def main():
     parser.add_argument("--serializer", choices=SERIALIZERS, action="append",
                         help="what the client writes and reads; several may be named (default: graphbinary)")
     parser.add_argument("--only-language", action="store_true",
-                        help="only the traversals and the sessions: what depends on the client and its serializer")
+                        help="only the traversals, the sessions and profiles: what depends on the client and its serializer")
     parser.add_argument("--only", metavar="WORD", help="only checks with this word in their group or name")
     parser.add_argument("--memory-limited", action="store_true",
                         help="the server was started with a memory limit for a query: check that it holds")
@@ -56,6 +57,7 @@ def main():
         checks += [case_check(server, case, form, name) for form in ("bytecode", "script", "http")
                    for case in load()[1]]
         checks += Sessions(server).checks()
+        checks += Profiles(server, name).checks()
     if not options.only_language:
         server = Server(options.url)
         checks += Services(server).checks()

@@ -80,8 +80,8 @@ pub use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tena
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId,
     ElementKind, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphValue, GraphView, IdRule, IndexId,
-    IndexRange, KeyId, LabelFilter, LabelSetId, MemoryBudget, NumberType, Numbers, PathValue, Purpose, Remedy, Result,
-    ScanCursor, Share, Token, Tree, UserId, Value, ValueColumns, ValueRows, VertexId,
+    IndexRange, KeyId, LabelFilter, LabelSetId, MemoryBudget, NumberType, Numbers, OperatorMetrics, PathValue, Purpose,
+    Remedy, Result, ScanCursor, Share, Token, TraversalMetrics, Tree, UserId, Value, ValueColumns, ValueRows, VertexId,
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::export::{

@@ -136,8 +136,8 @@ impl Transaction {
         parameters: &Parameters,
         options: &QueryOptions,
     ) -> Result<Vec<(Value, u64)>> {
-        if let Some(text) = self.answer_about(prepared, parameters, options)? {
-            return Ok(vec![(Value::string(text), 1)]);
+        if let Some(answer) = self.answer_about(prepared, parameters, options)? {
+            return Ok(vec![(answer, 1)]);
         }
         let run = || {
             let execution = self.execution(prepared, parameters, options, false)?.keeping_results(true);
@@ -178,8 +178,8 @@ impl Transaction {
         keeps_results: bool,
         accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
     ) -> Result<()> {
-        if let Some(text) = self.answer_about(prepared, parameters, options)? {
-            return accept(vec![(Value::string(text), 1)]);
+        if let Some(answer) = self.answer_about(prepared, parameters, options)? {
+            return accept(vec![(answer, 1)]);
         }
         let mut run = || {
             let execution = self.execution(prepared, parameters, options, false)?;
@@ -294,15 +294,18 @@ impl Transaction {
         prepared: &Prepared,
         parameters: &Parameters,
         options: &QueryOptions,
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<Value>> {
         match prepared.answer() {
             AnswerKind::Results => Ok(None),
-            AnswerKind::Explain => prepared.explain(&self.database.inner.identity, self.view()).map(Some),
+            AnswerKind::Explain => {
+                prepared.explain(&self.database.inner.identity, self.view()).map(|text| Some(Value::from(text)))
+            }
             AnswerKind::Profile => {
                 // The measured traversal is run to its end and may write.
                 self.whole(|| {
                     let execution = self.execution(prepared, parameters, options, true)?;
-                    ResultStream::new(execution, options.materialize).into_profile().map(Some)
+                    let metrics = ResultStream::new(execution, options.materialize).into_profile()?;
+                    Ok(Some(Value::TraversalMetrics(metrics.into())))
                 })
             }
         }

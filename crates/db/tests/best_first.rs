@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use mangrove::{Database, UserId, Value};
+use mangrove::{Database, TraversalMetrics, UserId, Value};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -14,11 +14,16 @@ fn results(database: &Database, script: &str) -> Vec<Value> {
         .unwrap_or_else(|e| panic!("{script}: {e}"))
 }
 
-/// The messages and the rows into an operator, in the line of a profile that begins with this text.
-fn work_of(profile: &str, operator: &str) -> (u64, u64) {
-    let line = profile.lines().find(|line| line.trim_start().starts_with(operator)).expect("the profile has the line");
-    let numbers: Vec<&str> = line.split_whitespace().rev().take(4).collect();
-    (numbers[3].parse().unwrap(), numbers[2].parse().unwrap())
+/// The messages and the rows into an operator, whose name in a profile begins with this text.
+fn work_of(profile: &TraversalMetrics, operator: &str) -> (i64, i64) {
+    let found = profile.flat().into_iter().find(|(_, one)| one.name.starts_with(operator));
+    let (_, found) = found.expect("the profile has the operator");
+    let [Some(Value::I64(messages)), Some(Value::I64(rows))] =
+        ["messages", "rowsIn"].map(|name| found.annotation(name))
+    else {
+        panic!("{found:?}")
+    };
+    (*messages, *rows)
 }
 
 const WIDTH: i64 = 40;
@@ -70,7 +75,7 @@ fn the_nearest_vertex_goes_first() {
     let expanded = |policy: &str| {
         assert_eq!(results(&database, &search(policy, ".id()")), [Value::I64(id_of(GOAL))], "{policy}");
         let profile = results(&database, &search(policy, ".profile()"));
-        let [Value::String(profile)] = &profile[..] else { panic!("{profile:?}") };
+        let [Value::TraversalMetrics(profile)] = &profile[..] else { panic!("{profile:?}") };
         let (messages, rows) = work_of(profile, "expand both e");
         println!("{policy:<50} {messages} messages at both(), {rows} vertices");
         rows

@@ -1,6 +1,6 @@
 //! `explain()` and `profile()`: the plan as text, and the measurements of its operators.
 
-use mangrove::{Database, Value};
+use mangrove::{Database, OperatorMetrics, TraversalMetrics, Value};
 
 fn database() -> Database {
     let database = Database::in_memory();
@@ -14,6 +14,25 @@ fn text(database: &Database, script: &str) -> String {
     match &database.query(script).unwrap().collect().unwrap()[..] {
         [Value::String(text)] => text.to_string(),
         other => panic!("{script} gave {other:?}"),
+    }
+}
+
+fn profile(database: &Database, script: &str) -> TraversalMetrics {
+    match &database.query(script).unwrap().collect().unwrap()[..] {
+        [Value::TraversalMetrics(metrics)] => metrics.as_ref().clone(),
+        other => panic!("{script} gave {other:?}"),
+    }
+}
+
+fn named<'m>(metrics: &'m TraversalMetrics, part: &str) -> &'m OperatorMetrics {
+    let found = metrics.flat().into_iter().find(|(_, operator)| operator.name.contains(part));
+    found.unwrap_or_else(|| panic!("{part}: {metrics:?}")).1
+}
+
+fn long(operator: &OperatorMetrics, name: &str) -> i64 {
+    match operator.annotation(name) {
+        Some(Value::I64(n)) => *n,
+        other => panic!("{name} is {other:?}"),
     }
 }
 
@@ -46,23 +65,56 @@ fn a_new_index_changes_the_plan_of_a_prepared_traversal() {
 #[test]
 fn profile_counts_what_each_operator_did() {
     let database = database();
-    let table = text(&database, "g.V().hasLabel('person').out('knows').where(out('knows')).profile()");
-    let line = |what: &str| table.lines().find(|l| l.contains(what)).unwrap_or_else(|| panic!("{what}: {table}"));
-    let numbers =
-        |what: &str| -> Vec<u64> { line(what).split_whitespace().filter_map(|word| word.parse().ok()).collect() };
-    // Messages, rows in, rows out.
-    assert_eq!(numbers("vertices with label person")[..3], [1, 1, 2]);
-    assert_eq!(numbers("expand out knows")[..3], [1, 2, 2]);
-    assert_eq!(numbers("results")[1], 2);
-    assert!(table.contains("scope groups made 0"), "{table}");
-    let scoped = text(&database, "g.V().where(out('knows').has('name', 'bob')).profile()");
-    assert!(scoped.contains("scope groups made 1, at most 1 at a time"), "{scoped}");
+    let metrics = profile(&database, "g.V().hasLabel('person').out('knows').where(out('knows')).profile()");
+    let counted = |what: &str| {
+        let operator = named(&metrics, what);
+        (long(operator, "messages"), long(operator, "rowsIn"), operator.count("traverserCount"))
+    };
+    assert_eq!(counted("vertices with label person"), (1, 1, Some(2)));
+    assert_eq!(counted("expand out knows"), (1, 2, Some(2)));
+    let results = named(&metrics, "results");
+    assert_eq!((results.count("traverserCount"), results.count("elementCount")), (Some(2), Some(2)));
+    assert_eq!(long(named(&metrics, "the run"), "scopeGroups"), 0);
+}
+
+#[test]
+fn operators_in_a_scope_are_nested_in_the_profile() {
+    let metrics = profile(&database(), "g.V().where(out('knows').has('name', 'bob')).profile()");
+    let run = named(&metrics, "the run");
+    assert_eq!((long(run, "scopeGroups"), long(run, "scopeGroupsPeak")), (1, 1));
+    let inside: Vec<(usize, &str)> = metrics
+        .flat()
+        .into_iter()
+        .filter(|(depth, _)| *depth > 0)
+        .map(|(depth, one)| (depth, one.name.as_str()))
+        .collect();
+    assert!(!inside.is_empty() && inside.iter().all(|(depth, _)| *depth == 1), "{metrics:?}");
+    let around: Vec<&OperatorMetrics> = metrics.operators.iter().filter(|one| !one.nested.is_empty()).collect();
+    let [around] = around[..] else { panic!("{metrics:?}") };
+    assert_eq!(around.nested.len(), inside.len());
+    assert!(around.nanos >= around.nested.iter().map(|one| one.nanos).sum::<u64>(), "{around:?}");
+    let shares = metrics.operators.iter().filter_map(|one| match one.annotation("percentDur") {
+        Some(Value::F64(share)) => Some(*share),
+        _ => None,
+    });
+    let sum: f64 = shares.sum();
+    assert!((sum - 100.0).abs() < 1e-6, "{sum}");
+    let ids: std::collections::HashSet<&str> = metrics.flat().into_iter().map(|(_, one)| one.id.as_str()).collect();
+    assert_eq!(ids.len(), metrics.flat().len(), "an id is there twice");
+}
+
+#[test]
+fn a_bulk_is_one_traverser_and_several_elements() {
+    let database = Database::in_memory();
+    let metrics = profile(&database, "g.inject(1, 1, 1, 2).barrier().profile()");
+    let results = named(&metrics, "results");
+    assert_eq!((results.count("traverserCount"), results.count("elementCount")), (Some(2), Some(4)));
 }
 
 #[test]
 fn profile_of_a_writing_traversal_writes() {
     let database = database();
-    let table = text(&database, "g.addV('person').property('name', 'eve').profile()");
-    assert!(table.contains("add vertex"), "{table}");
+    let metrics = profile(&database, "g.addV('person').property('name', 'eve').profile()");
+    assert_eq!(named(&metrics, "add vertex").count("traverserCount"), Some(1));
     assert_eq!(database.query("g.V().count()").unwrap().collect().unwrap(), vec![Value::I64(3)]);
 }

@@ -286,13 +286,10 @@ fn parameters_nest_only_so_deep() {
 fn a_search_ends_with_the_instance_that_it_is_for() {
     let database = cycle(50_000);
     let rows_out = |script: &str, operator: &str| -> u64 {
-        let text = match &run(&database, &format!("{script}.profile()"), &QueryOptions::default()).unwrap()[..] {
-            [Value::String(text)] => text.to_string(),
-            other => panic!("{script} gave {other:?}"),
-        };
-        let line = text.lines().rfind(|line| line.contains(operator)).unwrap_or_else(|| panic!("{operator}: {text}"));
-        let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        numbers[2]
+        let results = run(&database, &format!("{script}.profile()"), &QueryOptions::default()).unwrap();
+        let [Value::TraversalMetrics(metrics)] = &results[..] else { panic!("{script} gave {results:?}") };
+        let found = metrics.flat().into_iter().rfind(|(_, one)| one.name.contains(operator));
+        found.and_then(|(_, one)| one.count("traverserCount")).unwrap_or_else(|| panic!("{operator}: {metrics:?}"))
     };
     let found = rows_out("g.V().limit(100).local(__.V().limit(1)).count()", "vertices all");
     assert!(found < 500_000, "{found} vertices were looked for, of whom 100 were wanted");

@@ -377,7 +377,8 @@ fn texts_show_the_literals() {
     let db = accounts();
     for n in [41, 42] {
         let profile = ask(&db, &format!("g.V().has('n', {n}).values('no').is('x{n}').profile()"));
-        let [Value::String(profile)] = &profile[..] else { panic!("{profile:?}") };
+        let [Value::TraversalMetrics(profile)] = &profile[..] else { panic!("{profile:?}") };
+        let profile = format!("{profile:?}");
         assert!(profile.contains(&format!("n eq {n}")) && profile.contains(&format!("'x{n}'")), "{profile}");
         let question = Prepared::new(&parsed(&format!("g.V().has('n', {n})")), Terminal::Explain).unwrap();
         assert!(format!("{:?}", run(&db, &question, &Parameters::new()).unwrap()).contains(&format!("n eq {n}")));

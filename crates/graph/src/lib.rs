@@ -36,8 +36,8 @@ pub use ids::{
 };
 pub use user_id::{IdRule, IntId, UserId};
 pub use value::{
-    DateTime, Detached, DetachedVertexProperty, Direction, Duration, GraphValue, PathValue, PropertyOwner,
-    PropertyValue, Token, Tree, Value, VertexPropertyValue, vertex_property_id,
+    DateTime, Detached, DetachedVertexProperty, Direction, Duration, GraphValue, OperatorMetrics, PathValue,
+    PropertyOwner, PropertyValue, Token, TraversalMetrics, Tree, Value, VertexPropertyValue, vertex_property_id,
 };
 pub use view::{
     AdjacencyRequest, AdjacencyRuns, Completions, Elements, ExpandCursor, ExpandRequest, Expansion, GraphView, Hold,

@@ -13,7 +13,8 @@
 //! byte.
 //!
 //! Not all values come back as they were: a packed array of floats (a list, as in GraphBinary); in GraphSON 2, sets,
-//! multisets and maps with keys that are no strings; and everything untyped.
+//! multisets and maps with keys that are no strings; and everything untyped. The answer to `profile()` is only
+//! written.
 
 mod json;
 mod moment;

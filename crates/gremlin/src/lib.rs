@@ -24,6 +24,7 @@ pub mod message;
 pub mod parameters;
 mod predicate;
 mod print;
+mod profile;
 pub mod script;
 mod suggest;
 mod terms;
@@ -37,6 +38,7 @@ pub use bytecode::{
 pub use encoding::{Encoding, as_texts, decode_graphbinary_frame, split_frame};
 pub use parameters::{Parameters, bind};
 pub use print::Literal;
+pub use profile::ProfileTable;
 pub use script::{
     ParseOptions, ScriptStatement, Statement, Statements, Terminal, TransactionCommand, is_unfinished, parse, parse_one,
 };

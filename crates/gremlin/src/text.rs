@@ -9,6 +9,7 @@ use std::fmt::{self, Display, Formatter, Write as _};
 use mangrove_graph::{Detached, Tree, Value};
 
 use crate::print::direction_name;
+use crate::profile::ProfileTable;
 use crate::terms::token_name;
 
 /// A value as text for people.
@@ -69,6 +70,7 @@ impl Display for Plain<'_> {
             Value::Token(token) => f.write_str(token_name(*token)),
             Value::Direction(direction) => f.write_str(direction_name(*direction)),
             Value::Detached(element) => detached(f, element),
+            Value::TraversalMetrics(metrics) => ProfileTable(metrics).fmt(f),
             other => write!(f, "<{}>", other.type_name()),
         }
     }

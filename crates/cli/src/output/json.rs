@@ -7,7 +7,7 @@
 
 use std::io::Write;
 
-use mangrove::{Detached, DetachedVertexProperty, Tree, Value};
+use mangrove::{Detached, DetachedVertexProperty, OperatorMetrics, Tree, Value};
 use serde_json::{Map, Number, Value as Json, json};
 use smol_str::SmolStr;
 
@@ -65,6 +65,9 @@ fn json(value: &Value) -> Json {
         Value::Token(token) => Json::from(token_name(*token)),
         Value::Direction(direction) => Json::from(direction_name(*direction)),
         Value::Detached(element) => detached(element),
+        Value::TraversalMetrics(metrics) => {
+            json!({ "ms": metrics.nanos as f64 / 1e6, "operators": operators(&metrics.operators) })
+        }
         other => Json::from(text(other)),
     }
 }
@@ -88,6 +91,24 @@ fn map(entries: &[(Value, Value)]) -> Json {
 /// A tree: its keys, each with its branches.
 fn branches(tree: &Tree) -> Json {
     tree.branches.iter().map(|(key, below)| json!({ "key": json(key), "value": branches(below) })).collect()
+}
+
+/// The answer to `profile()`: what each operator did, with the operators in its scope.
+fn operators(all: &[OperatorMetrics]) -> Json {
+    all.iter()
+        .map(|operator| {
+            let counts: Map<String, Json> =
+                operator.counts.iter().map(|(name, count)| (name.to_string(), Json::from(*count))).collect();
+            json!({
+                "id": operator.id.as_str(),
+                "name": operator.name.as_str(),
+                "ms": operator.nanos as f64 / 1e6,
+                "counts": counts,
+                "annotations": object(&operator.annotations),
+                "operators": operators(&operator.nested),
+            })
+        })
+        .collect()
 }
 
 fn detached(element: &Detached) -> Json {

@@ -61,6 +61,7 @@ pub fn print(results: &[Value], out: &mut dyn Write) -> Result<u64, Failure> {
     match results {
         [] => {}
         [Value::String(text)] if text.contains('\n') => writeln!(out, "{}", text.trim_end())?,
+        [profile @ Value::TraversalMetrics(_)] => writeln!(out, "{}", text(profile).trim_end())?,
         results => writeln!(out, "{}", of_results(results))?,
     }
     Ok(results.len() as u64)

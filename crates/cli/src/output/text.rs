@@ -3,6 +3,7 @@
 //! The table, CSV and JSON outputs all take the names of columns and keys from here, so that they agree.
 
 use mangrove::{Detached, Direction, PathValue, Token, Tree, Value};
+use mangrove_gremlin::ProfileTable;
 
 /// Results as rows of cells.
 pub struct Grid {
@@ -204,6 +205,7 @@ pub fn text(value: &Value) -> String {
         Value::Token(token) => token_name(*token).to_owned(),
         Value::Direction(direction) => direction_name(*direction).to_owned(),
         Value::Detached(element) => detached(element),
+        Value::TraversalMetrics(metrics) => ProfileTable(metrics).to_string(),
         // A value that this program does not know is shown as its type.
         other => format!("({})", other.type_name()),
     }

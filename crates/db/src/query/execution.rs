@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use mangrove_flow::schedule::TURN_NANOS;
 use mangrove_flow::{Leftovers, NodeRuntime, Progress, QueryControl, Wake};
-use mangrove_graph::{Error, Result, Value};
+use mangrove_graph::{Error, Result, TraversalMetrics, Value};
 use mangrove_steps::{ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
 use super::caller_time::{CallerTime, FIRST_MESSAGES, MESSAGES_PER_READING};
 use super::helpers::{Helping, OPEN_AFTER_MESSAGES, OPEN_AFTER_NANOS};
 use super::instance::{PlanInstance, PlannedQuery};
+use super::profile::{ResultCounts, RunFigures};
 use super::settings::RunSettings;
 use crate::gauges::{QueryFigures, QueryGauges};
 use crate::options::Materialize;
@@ -238,19 +239,23 @@ impl Execution {
         self.instance.as_ref().map_or(0, |instance| instance.runtime.control().clock().now_nanos())
     }
 
-    /// The measurements of the operators, as a table.
-    pub fn profile(&self) -> String {
-        let Some(instance) = &self.instance else { return String::new() };
+    /// The measurements of the operators. `results` are those that the query has given.
+    pub fn profile(&self, results: &ResultCounts) -> TraversalMetrics {
+        let Some(instance) = &self.instance else { return TraversalMetrics::default() };
         let (runtime, control) = (&instance.runtime, instance.runtime.control());
-        super::profile::table(
-            &instance.descriptions,
-            &runtime.stats(),
-            runtime.scope_counts(),
-            runtime.set_apart_count(),
-            &runtime.helper_stats(),
-            control.elapsed_nanos(),
-            control.memory_peak(),
-        )
+        let (scope_groups, scope_groups_peak, instances_cancelled) = runtime.scope_counts();
+        let helpers = runtime.helper_stats();
+        let run = RunFigures {
+            nanos: control.elapsed_nanos(),
+            scope_groups,
+            scope_groups_peak,
+            instances_cancelled,
+            instances_set_apart: runtime.set_apart_count(),
+            memory_peak_bytes: control.memory_peak(),
+            parcels: helpers.parcels,
+            helper_nanos: helpers.nanos,
+        };
+        super::profile::metrics(&instance.descriptions, &runtime.stats(), results, &run)
     }
 }
 

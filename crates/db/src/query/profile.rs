@@ -1,62 +1,215 @@
-//! `profile()`: the measurements of each operator, as a table of text.
+//! `profile()`: the measurements of a run as TinkerPop's metrics.
+//!
+//! Each operator has an entry. The operators in a scope are nested in the operator of the scope. The figures of the run
+//! as a whole are the annotations of a last entry, because TinkerPop's type has no other place for them:
+//!
+//! | annotation of the run | meaning |
+//! |---|---|
+//! | `scopeGroups`, `scopeGroupsPeak` | scope groups that were opened, and the most at a time |
+//! | `instancesCancelled` | instances that were cancelled before their end |
+//! | `instancesSetApart` | heavy instances that began again in a group of their own |
+//! | `memoryPeakBytes` | the most memory that operators held |
+//! | `coresUsed` | the time of all threads in operators, divided by the time of the run |
+//! | `parcels`, `helperMs` | parcels of messages that other threads took over, and the time that these threads worked |
 
-use mangrove_flow::{HelperStats, OperatorStats};
+use std::iter::Peekable;
 
-/// The table: one line an operator, with operators in scopes indented.
-pub(crate) fn table(
+use mangrove_flow::OperatorStats;
+use mangrove_graph::{OperatorMetrics, TraversalMetrics, Value};
+use smol_str::SmolStr;
+
+/// The id of the entry of the run as a whole. Those of operators are their numbers.
+const RUN_ID: &str = "run";
+
+/// The results of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ResultCounts {
+    /// Results, a bulk of equal ones as one.
+    traversers: u64,
+    /// Results, each of a bulk by itself.
+    elements: u64,
+}
+
+impl ResultCounts {
+    /// Adds results, each with the number of times that it occurs.
+    pub fn add(&mut self, batch: &[(Value, u64)]) {
+        self.traversers += batch.len() as u64;
+        self.elements = batch.iter().fold(self.elements, |sum, (_, times)| sum.saturating_add(*times));
+    }
+}
+
+/// The figures of a run that belong to no operator.
+pub(crate) struct RunFigures {
+    pub nanos: u64,
+    pub scope_groups: u64,
+    pub scope_groups_peak: u64,
+    pub instances_cancelled: u64,
+    pub instances_set_apart: u64,
+    pub memory_peak_bytes: u64,
+    pub parcels: u64,
+    pub helper_nanos: u64,
+}
+
+/// The metrics of a run. Each operator has its depth in scopes and a description. The last one takes the results.
+pub(crate) fn metrics(
     descriptions: &[(usize, String)],
     stats: &[OperatorStats],
-    (groups, groups_peak, cancelled): (u64, u64, u64),
-    set_apart: u64,
-    helpers: &HelperStats,
-    total_nanos: u64,
-    memory_peak_bytes: u64,
-) -> String {
-    let mut text = format!("{:<52} {:>10} {:>12} {:>12} {:>10}\n", "operator", "messages", "rows in", "rows out", "ms");
-    for ((depth, description), stats) in descriptions.iter().zip(stats) {
-        let name = format!("{}{description}", "  ".repeat(*depth));
-        text.push_str(&format!(
-            "{name:<52} {:>10} {:>12} {:>12} {:>10.3}\n",
-            stats.messages,
-            stats.rows_in,
-            stats.rows_out,
-            stats.nanos as f64 / 1e6
-        ));
+    results: &ResultCounts,
+    run: &RunFigures,
+) -> TraversalMetrics {
+    let measured = descriptions.iter().zip(stats).enumerate();
+    let mut entries: Vec<(usize, OperatorMetrics)> =
+        measured.map(|(id, ((depth, description), stats))| (*depth, operator(id, description, stats))).collect();
+    if let Some((_, last)) = entries.last_mut() {
+        last.counts = counts(&[
+            (OperatorMetrics::TRAVERSER_COUNT, results.traversers),
+            (OperatorMetrics::ELEMENT_COUNT, results.elements),
+        ]);
     }
-    text.push_str(&format!(
-        "scope groups made {groups}, at most {groups_peak} at a time; instances cancelled early {cancelled}; \
-         heavy instances set apart {set_apart}; \
-         memory held by operators at most {memory_peak_bytes} bytes; {:.3} ms in all; cores used on average {:.2}\n",
-        total_nanos as f64 / 1e6,
-        cores_used(stats, total_nanos)
-    ));
-    if helpers.parcels > 0 {
-        // Times of operators are those of all threads together.
-        text.push_str(&format!(
-            "other threads took over {} parcels of messages and worked {:.3} ms\n",
-            helpers.parcels,
-            helpers.nanos as f64 / 1e6
-        ));
+    let worked: u64 = stats.iter().map(|stats| stats.nanos).sum();
+    let mut operators = with_nested(&mut entries.into_iter().peekable(), 0);
+    operators.iter_mut().for_each(|operator| add_shares(operator, worked));
+    operators.push(whole_run(run, worked));
+    TraversalMetrics { nanos: run.nanos, operators }
+}
+
+/// An operator by itself. The dataflow counts rows and not their bulks, so it has no count of elements.
+fn operator(id: usize, description: &str, stats: &OperatorStats) -> OperatorMetrics {
+    let annotations = [(OperatorMetrics::MESSAGES, stats.messages), (OperatorMetrics::ROWS_IN, stats.rows_in)];
+    OperatorMetrics {
+        id: id.to_string().into(),
+        name: description.into(),
+        nanos: stats.nanos,
+        counts: counts(&[(OperatorMetrics::TRAVERSER_COUNT, stats.rows_out)]),
+        annotations: annotations.map(|(name, number)| (SmolStr::new_static(name), long(number))).to_vec(),
+        nested: Vec::new(),
     }
-    text
+}
+
+fn counts(counts: &[(&'static str, u64)]) -> Vec<(SmolStr, u64)> {
+    counts.iter().map(|(name, count)| (SmolStr::new_static(name), *count)).collect()
+}
+
+fn long(number: u64) -> Value {
+    Value::I64(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// Takes the operators from this depth on. Those that are deeper are nested in the operator before them, and their time
+/// is a part of its time.
+fn with_nested(
+    entries: &mut Peekable<impl Iterator<Item = (usize, OperatorMetrics)>>,
+    depth: usize,
+) -> Vec<OperatorMetrics> {
+    let mut operators = Vec::new();
+    while let Some((_, mut operator)) = entries.next_if(|(at, _)| *at >= depth) {
+        operator.nested = with_nested(entries, depth + 1);
+        operator.nanos += operator.nested.iter().map(|nested| nested.nanos).sum::<u64>();
+        operators.push(operator);
+    }
+    operators
+}
+
+/// Adds the share of each operator in the time that all operators worked. The shares of the outermost ones come to 100.
+fn add_shares(operator: &mut OperatorMetrics, worked: u64) {
+    let percent = operator.nanos as f64 * 100.0 / worked.max(1) as f64;
+    operator.annotations.push((SmolStr::new_static(OperatorMetrics::PERCENT_DURATION), Value::F64(percent)));
+    operator.nested.iter_mut().for_each(|nested| add_shares(nested, worked));
+}
+
+/// The entry of the run as a whole. It has no time of its own, so the times of all entries still add up.
+fn whole_run(run: &RunFigures, worked: u64) -> OperatorMetrics {
+    let mut annotations = vec![
+        ("scopeGroups", long(run.scope_groups)),
+        ("scopeGroupsPeak", long(run.scope_groups_peak)),
+        ("instancesCancelled", long(run.instances_cancelled)),
+        ("instancesSetApart", long(run.instances_set_apart)),
+        ("memoryPeakBytes", long(run.memory_peak_bytes)),
+        ("coresUsed", Value::F64((cores_used(worked, run.nanos) * 100.0).round() / 100.0)),
+    ];
+    if run.parcels > 0 {
+        annotations.push(("parcels", long(run.parcels)));
+        annotations.push(("helperMs", Value::F64(run.helper_nanos as f64 / 1e6)));
+    }
+    OperatorMetrics {
+        id: RUN_ID.into(),
+        name: "the run".into(),
+        annotations: annotations.into_iter().map(|(name, value)| (SmolStr::new_static(name), value)).collect(),
+        ..OperatorMetrics::default()
+    }
 }
 
 /// The time that all threads spent in operators, divided by the time that has passed. The time that a thread waits for
 /// helpers or reads is not in it.
-fn cores_used(stats: &[OperatorStats], total_nanos: u64) -> f64 {
-    let worked: u64 = stats.iter().map(|stats| stats.nanos).sum();
-    worked as f64 / total_nanos.max(1) as f64
+fn cores_used(worked: u64, nanos: u64) -> f64 {
+    worked as f64 / nanos.max(1) as f64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn worked(nanos: u64) -> OperatorStats {
+        OperatorStats { messages: 1, rows_in: 2, rows_out: 3, nanos }
+    }
+
+    fn run(nanos: u64) -> RunFigures {
+        RunFigures {
+            nanos,
+            scope_groups: 1,
+            scope_groups_peak: 1,
+            instances_cancelled: 0,
+            instances_set_apart: 0,
+            memory_peak_bytes: 7,
+            parcels: 0,
+            helper_nanos: 0,
+        }
+    }
+
+    #[test]
+    fn operators_in_a_scope_are_nested_in_it() {
+        let described = |depth: usize, name: &str| (depth, name.to_owned());
+        let descriptions = [
+            described(0, "start"),
+            described(0, "where"),
+            described(1, "union"),
+            described(2, "expand"),
+            described(1, "count"),
+            described(0, "results"),
+        ];
+        let stats = [10, 20, 30, 40, 50, 50].map(worked);
+        let mut results = ResultCounts::default();
+        results.add(&[(Value::Null, 5), (Value::Null, 1)]);
+        let metrics = metrics(&descriptions, &stats, &results, &run(100));
+        let flat: Vec<(usize, &str, u64, u64)> = metrics
+            .flat()
+            .into_iter()
+            .map(|(depth, one)| (depth, one.name.as_str(), one.nanos, one.own_nanos()))
+            .collect();
+        assert_eq!(
+            flat,
+            [
+                (0, "start", 10, 10),
+                (0, "where", 140, 20),
+                (1, "union", 70, 30),
+                (2, "expand", 40, 40),
+                (1, "count", 50, 50),
+                (0, "results", 50, 50),
+                (0, "the run", 0, 0),
+            ]
+        );
+        let [start, .., results, run] = &metrics.operators[..] else { panic!("{metrics:?}") };
+        assert_eq!(start.annotation("percentDur"), Some(&Value::F64(5.0)));
+        assert_eq!((start.count("traverserCount"), start.count("elementCount")), (Some(3), None));
+        assert_eq!((results.count("traverserCount"), results.count("elementCount")), (Some(2), Some(6)));
+        // Two threads worked at a time.
+        assert_eq!((metrics.nanos, run.annotation("coresUsed")), (100, Some(&Value::F64(2.0))));
+        assert_eq!((run.annotation("memoryPeakBytes"), run.annotation("parcels")), (Some(&Value::I64(7)), None));
+    }
+
     #[test]
     fn cores_are_the_work_of_all_threads_by_the_time_that_has_passed() {
-        let worked = |nanos| OperatorStats { nanos, ..OperatorStats::default() };
-        assert_eq!(cores_used(&[worked(1_000), worked(500)], 1_000), 1.5);
-        assert_eq!(cores_used(&[worked(250)], 1_000), 0.25);
-        assert_eq!(cores_used(&[], 0), 0.0);
+        assert_eq!(cores_used(1_500, 1_000), 1.5);
+        assert_eq!(cores_used(250, 1_000), 0.25);
+        assert_eq!(cores_used(0, 0), 0.0);
     }
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_graph::{Error, ErrorKind, Result, TraversalMetrics, Value};
 
 use super::execution::{Execution, TurnOutcome};
 use super::helpers::shared_executors;
+use super::profile::ResultCounts;
 use crate::options::Materialize;
 
 /// Messages of a turn, after which a heavy query may be opened for helpers.
@@ -93,13 +94,15 @@ impl ResultStream {
     }
 
     /// Runs the query to its end, drops its results, and returns its profile.
-    pub(crate) fn into_profile(mut self) -> Result<String> {
+    pub(crate) fn into_profile(mut self) -> Result<TraversalMetrics> {
+        let mut results = ResultCounts::default();
         loop {
-            let StreamState::Running(execution) = &mut self.state else { return Ok(String::new()) };
+            let StreamState::Running(execution) = &mut self.state else { return Ok(TraversalMetrics::default()) };
             match execution.turn(TURN_MESSAGES, Materialize::References)? {
-                TurnOutcome::Complete => return Ok(execution.profile()),
+                TurnOutcome::Complete => return Ok(execution.profile(&results)),
                 TurnOutcome::Waiting => execution.wait(WAIT_MAX),
-                TurnOutcome::Results(_) | TurnOutcome::Yielded => {}
+                TurnOutcome::Results(batch) => results.add(&batch),
+                TurnOutcome::Yielded => {}
             }
         }
     }

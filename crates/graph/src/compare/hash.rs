@@ -82,7 +82,7 @@ pub(super) fn feed<P: Pace, H: Hasher>(by: Sameness, value: &Value, state: &mut 
         }
         Value::Token(v) => v.hash(state),
         Value::Direction(v) => v.hash(state),
-        Value::Detached(_) => {}
+        Value::Detached(_) | Value::TraversalMetrics(_) => {}
     }
 }
 

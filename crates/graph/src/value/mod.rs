@@ -12,6 +12,7 @@
 mod datetime;
 mod property_id;
 mod structure;
+mod traversal_metrics;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use crate::ids::{EdgeId, KeyId, VertexId};
 pub use datetime::{DateTime, Duration};
 pub use property_id::vertex_property_id;
 pub use structure::{GraphValue, Tree};
+pub use traversal_metrics::{OperatorMetrics, TraversalMetrics};
 
 /// A value.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -98,6 +100,8 @@ pub enum Value {
     /// An element or property with everything that a client needs, taken out of its snapshot. Only the last operator of
     /// a plan makes them; no step reads them.
     Detached(Arc<Detached>),
+    /// The answer to `profile()`.
+    TraversalMetrics(Arc<TraversalMetrics>),
 }
 
 const _: () = assert!(size_of::<Value>() <= 32);
@@ -288,7 +292,8 @@ impl Value {
             | Value::Graph(_)
             | Value::Token(_)
             | Value::Direction(_)
-            | Value::Detached(_) => false,
+            | Value::Detached(_)
+            | Value::TraversalMetrics(_) => false,
             _ => true,
         }
     }
@@ -328,6 +333,7 @@ impl Value {
             Value::Token(_) => "token",
             Value::Direction(_) => "direction",
             Value::Detached(_) => "element",
+            Value::TraversalMetrics(_) => "traversal metrics",
         }
     }
 }

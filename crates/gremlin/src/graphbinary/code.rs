@@ -44,6 +44,8 @@ pub(super) const TEXT_P: u8 = 0x28;
 pub(super) const TRAVERSAL_STRATEGY: u8 = 0x29;
 pub(super) const BULK_SET: u8 = 0x2a;
 pub(super) const TREE: u8 = 0x2b;
+pub(super) const METRICS: u8 = 0x2c;
+pub(super) const TRAVERSAL_METRICS: u8 = 0x2d;
 pub(super) const MERGE: u8 = 0x2e;
 pub(super) const DT: u8 = 0x2f;
 pub(super) const G_TYPE: u8 = 0x30;
@@ -82,8 +84,8 @@ pub(super) fn enum_name(code: u8) -> Option<&'static str> {
 /// The name, for errors, of a type that the format has and the reader refuses.
 pub(super) fn unread_name(code: u8) -> Option<&'static str> {
     Some(match code {
-        0x2c => "metrics",
-        0x2d => "traversal metrics",
+        METRICS => "the metrics of an operator",
+        TRAVERSAL_METRICS => "traversal metrics",
         0x82 => "an internet address",
         0x84 => "a local date",
         0x85 => "a local date and time",

@@ -4,6 +4,7 @@
 //! the bytes that are left, and every length with the bytes that so many of the smallest elements need (WIRE-3). It
 //! checks the nesting limit at every level (WIRE-2).
 
+mod metrics;
 mod structure;
 
 use std::sync::Arc;
@@ -36,12 +37,21 @@ pub(super) struct Reader<'a> {
     at: usize,
     depth: usize,
     elements: ElementReading,
+    /// True if the bytes are a request or a part of one.
+    is_request: bool,
     bindings: Bindings,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8], elements: ElementReading) -> Self {
-        Reader { bytes, at: 0, depth: 0, elements, bindings: Bindings::in_place() }
+        Reader {
+            bytes,
+            at: 0,
+            depth: 0,
+            elements,
+            is_request: elements == ElementReading::References,
+            bindings: Bindings::in_place(),
+        }
     }
 
     /// Keeps bindings as parameters, and collects their values for [`Reader::take_bindings`].
@@ -143,6 +153,10 @@ impl<'a> Reader<'a> {
             code::TREE => Ok(Value::Tree(Arc::new(self.tree()?)).into()),
             code::GRAPH => Ok(Value::Graph(Arc::new(self.graph()?)).into()),
             code::TRAVERSER => self.traverser(),
+            // An answer is no argument: it would be a value that no step knows.
+            code::TRAVERSAL_METRICS if !self.is_request => {
+                Ok(Value::TraversalMetrics(Arc::new(self.traversal_metrics()?)).into())
+            }
             code::BYTECODE => self.bytecode_argument(),
             code::P | code::TEXT_P => self.predicate().map(Argument::Predicate),
             code::BINDING => self.binding(),
@@ -307,8 +321,13 @@ impl<'a> Reader<'a> {
     }
 
     fn bulk(&mut self) -> Result<u64> {
-        let bulk = self.long()?;
-        u64::try_from(bulk).map_err(|_| self.malformed(&format!("a bulk of {bulk}")))
+        self.count("a bulk")
+    }
+
+    /// A long that is not negative.
+    fn count(&mut self, what: &str) -> Result<u64> {
+        let count = self.long()?;
+        u64::try_from(count).map_err(|_| self.malformed(&format!("{what} of {count}")))
     }
 
     /// A value inside a path, a multiset or a property, which hold values and no arguments in both ways of reading.

@@ -1,7 +1,10 @@
 //! Tests: the encoding against bytes captured from gremlinpython and against its own decoder, and decoding of random
 //! bytes.
 
-use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Direction, ErrorKind, GraphValue, Token, Tree};
+use mangrove_graph::{
+    DateTime, Detached, DetachedVertexProperty, Direction, ErrorKind, GraphValue, OperatorMetrics, Token,
+    TraversalMetrics, Tree,
+};
 use proptest::prelude::*;
 use smol_str::SmolStr;
 use uuid::Uuid;
@@ -171,6 +174,19 @@ fn sample_path() -> Value {
     Value::Path(mangrove_graph::PathValue { objects: vec![sample_vertex(), Value::I32(1)], labels }.into())
 }
 
+fn sample_metrics() -> Value {
+    let operator = |id: &str, name: &str, nanos| OperatorMetrics {
+        id: id.into(),
+        name: name.into(),
+        nanos,
+        counts: vec![("traverserCount".into(), 2)],
+        annotations: vec![("percentDur".into(), Value::F64(50.0))],
+        nested: Vec::new(),
+    };
+    let around = OperatorMetrics { nested: vec![operator("1", "count", 3)], ..operator("0", "where", 5) };
+    Value::TraversalMetrics(TraversalMetrics { nanos: 1_000_000, operators: vec![around] }.into())
+}
+
 /// Values of the kinds that only responses hold, or that have a form of their own there.
 fn samples() -> Vec<Value> {
     vec![
@@ -181,6 +197,7 @@ fn samples() -> Vec<Value> {
         Value::BulkSet(vec![(Value::string("x"), 2)].into()),
         Value::Detached(Detached::Property { key: "weight".into(), value: Value::F32(0.5) }.into()),
         Value::DateTime(DateTime::parse("2020-01-02T03:04:05.25+02:00").unwrap()),
+        sample_metrics(),
     ]
 }
 
@@ -249,6 +266,73 @@ fn trees_and_graphs_are_read_as_they_were_written() {
     super::writer::value(&mut bytes, &Value::Tree(deep.into())).unwrap();
     let refused = super::reader::Reader::new(&bytes, crate::terms::ElementReading::Detached).value().unwrap_err();
     assert!(refused.to_string().contains("nest deeper"), "{refused}");
+}
+
+/// The metrics of an operator as the format describes them: id, name, nanoseconds, counts, annotations, nested metrics.
+fn operator_bytes(id: u8, name: &[u8], nanos: u8, nested: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0x2c, 0];
+    bytes.extend([0, 0, 0, 1, id]);
+    bytes.extend([0, 0, 0, name.len() as u8]);
+    bytes.extend(name);
+    bytes.extend([0, 0, 0, 0, 0, 0, 0, nanos]);
+    bytes.extend([0, 0, 0, 1, 0x03, 0, 0, 0, 0, 14]);
+    bytes.extend(b"traverserCount");
+    bytes.extend([0x02, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+    bytes.extend([0, 0, 0, 1, 0x03, 0, 0, 0, 0, 10]);
+    bytes.extend(b"percentDur");
+    bytes.extend([0x07, 0, 0x40, 0x49, 0, 0, 0, 0, 0, 0]);
+    bytes.extend([0, 0, 0, u8::from(!nested.is_empty())]);
+    bytes.extend(nested);
+    bytes
+}
+
+#[test]
+fn metrics_have_the_bytes_of_the_format() {
+    let mut expected = vec![0x2d, 0];
+    expected.extend([0, 0, 0, 0, 0, 0x0f, 0x42, 0x40]); // a millisecond in nanoseconds
+    expected.extend([0, 0, 0, 1]);
+    expected.extend(operator_bytes(b'0', b"where", 5, &operator_bytes(b'1', b"count", 3, &[])));
+    let mut bytes = Vec::new();
+    encode_value(&sample_metrics(), &mut bytes).unwrap();
+    assert_eq!(bytes, expected);
+    assert_eq!(decode_value(&expected).unwrap(), sample_metrics());
+    for cut in 0..expected.len() {
+        assert!(decode_value(&expected[..cut]).is_err(), "cut to {cut} bytes");
+    }
+}
+
+#[test]
+fn metrics_are_refused_in_requests_and_where_they_are_wrong() {
+    let mut bytes = Vec::new();
+    encode_value(&sample_metrics(), &mut bytes).unwrap();
+    let refused = "traversal metrics (GraphBinary type 0x2d) is no value";
+    check_refused(&bytes, ErrorKind::Unsupported, refused);
+    // In a binding and in a path, which hold values in both ways of reading.
+    let binding = [&[0x14, 0, 0, 0, 0, 1, b'x'][..], &bytes].concat();
+    check_refused(&binding, ErrorKind::Unsupported, refused);
+    let path = [&[0x0e, 0, 0x09, 0, 0, 0, 0, 0, 0x09, 0, 0, 0, 0, 1][..], &bytes].concat();
+    check_refused(&path, ErrorKind::Unsupported, refused);
+
+    let wrong = |bytes: &[u8], message: &str| {
+        let error = decode_value(bytes).unwrap_err();
+        assert!(error.message().contains(message), "{error}");
+    };
+    let metrics = |operators: &[u8]| [&[0x2d, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], operators].concat();
+    wrong(&[&[0x2d, 0][..], &[0xff; 8], &[0; 4]].concat(), "a duration of -1");
+    wrong(&metrics(&[0x7f, 0xff, 0xff, 0xff]), "a length of 2147483647");
+    wrong(&metrics(&[&[0, 0, 0, 1, 0x01, 0][..], &[0; 40]].concat()), "type 0x01 in place of metrics");
+    let operator = |figures: &[u8]| {
+        let head = [&[0, 0, 0, 1, 0x2c, 0][..], &[0; 16]].concat();
+        metrics(&[head.as_slice(), figures, &[0; 24]].concat())
+    };
+    wrong(&operator(&[0, 0, 0, 1, 0x01, 0, 0, 0, 0, 7, 0x01, 0, 0, 0, 0, 7]), "a int in place of a name");
+    let minus = [&[0, 0, 0, 1, 0x03, 0, 0, 0, 0, 0, 0x02, 0][..], &[0xff; 8]].concat();
+    wrong(&operator(&minus), "a count of -1");
+    let deep = (0..300).fold(Vec::new(), |nested, _| operator_bytes(b'0', b"", 0, &nested));
+    wrong(&metrics(&[&[0, 0, 0, 1][..], &deep].concat()), "nest deeper");
+    let endless = TraversalMetrics { nanos: u64::MAX, operators: Vec::new() };
+    let error = encode_value(&Value::TraversalMetrics(endless.into()), &mut Vec::new()).unwrap_err();
+    assert!(error.message().contains("a count is more than GraphBinary holds"), "{error}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Writing fails only for a value that the format cannot hold. The bytes of a failed write stay in the buffer; the
 //! caller truncates it (WIRE-5).
 
+mod metrics;
 mod structure;
 
 use mangrove_graph::{DateTime, Detached, DetachedVertexProperty, Error, PathValue, Result, Value};
@@ -77,7 +78,7 @@ pub(super) fn value(out: &mut Out, value: &Value) -> Result<()> {
             length(out, entries.len())?;
             for (item, times) in entries.iter() {
                 self::value(out, item)?;
-                bulk(out, *times)?;
+                count(out, *times)?;
             }
         }
         // The format has no packed arrays: a client sees a list of floats.
@@ -98,6 +99,7 @@ pub(super) fn value(out: &mut Out, value: &Value) -> Result<()> {
         Value::Token(token) => enum_value(out, code::T, token_name(*token))?,
         Value::Direction(direction) => enum_value(out, code::DIRECTION, direction_name(*direction))?,
         Value::Detached(element) => detached(out, element)?,
+        Value::TraversalMetrics(metrics) => metrics::traversal_metrics(out, metrics)?,
         inside => {
             return Err(Error::bug(format!("a {} reached the wire without being detached", inside.type_name())));
         }
@@ -296,7 +298,7 @@ fn list_or_null<T>(out: &mut Out, items: &[T], write: impl Fn(&mut Out, &T) -> R
 /// A fully-qualified traverser.
 pub(super) fn traverser(out: &mut Out, times: u64, object: &Value) -> Result<()> {
     head(out, code::TRAVERSER);
-    bulk(out, times)?;
+    count(out, times)?;
     value(out, object)
 }
 
@@ -307,8 +309,9 @@ pub(super) fn values(out: &mut Out, type_code: u8, items: &[Value]) -> Result<()
     items.iter().try_for_each(|item| value(out, item))
 }
 
-fn bulk(out: &mut Out, times: u64) -> Result<()> {
-    out.extend(i64::try_from(times).map_err(|_| too_large("a bulk"))?.to_be_bytes());
+/// A number that is not negative, as a long without its type code.
+fn count(out: &mut Out, count: u64) -> Result<()> {
+    out.extend(i64::try_from(count).map_err(|_| too_large("a count"))?.to_be_bytes());
     Ok(())
 }
 
@@ -353,5 +356,5 @@ pub(super) fn length(out: &mut Out, length: usize) -> Result<()> {
 }
 
 fn too_large(what: &str) -> Error {
-    Error::evaluation(format!("{what} is more than GraphBinary holds (31 bits, 63 for a bulk)"))
+    Error::evaluation(format!("{what} is more than GraphBinary holds (31 bits, 63 for a count)"))
 }

@@ -2,7 +2,8 @@
 //! text.
 
 use mangrove_graph::{
-    DateTime, Detached, DetachedVertexProperty, Direction, Duration, ErrorKind, GraphValue, PathValue, Token, Tree,
+    DateTime, Detached, DetachedVertexProperty, Direction, Duration, ErrorKind, GraphValue, OperatorMetrics, PathValue,
+    Token, TraversalMetrics, Tree,
 };
 use proptest::prelude::*;
 use smol_str::SmolStr;
@@ -234,6 +235,32 @@ fn trees_and_graphs_are_written_and_read() {
         encode_value(dialect, value, &mut out).unwrap();
         assert_eq!(&decode_value(&out).unwrap(), value);
     }
+}
+
+#[test]
+fn metrics_are_written_as_the_reference_writes_them() {
+    let nested = OperatorMetrics { id: "1".into(), name: "count".into(), nanos: 500, ..OperatorMetrics::default() };
+    let around = OperatorMetrics {
+        id: "0".into(),
+        name: "where".into(),
+        nanos: 2_500_000,
+        counts: vec![("traverserCount".into(), 2)],
+        annotations: vec![("percentDur".into(), Value::F64(50.0))],
+        nested: vec![nested],
+    };
+    let metrics = Value::TraversalMetrics(TraversalMetrics { nanos: 4_000_000, operators: vec![around] }.into());
+    let expected = [
+        r#"{"@type":"g:TraversalMetrics","@value":{"@type":"g:Map","@value":["dur",{"@type":"g:Double","@value":4.0},"metrics",{"@type":"g:List","@value":[{"@type":"g:Metrics","@value":{"@type":"g:Map","@value":["id","0","name","where","dur",{"@type":"g:Double","@value":2.5},"counts",{"@type":"g:Map","@value":["traverserCount",{"@type":"g:Int64","@value":2}]},"annotations",{"@type":"g:Map","@value":["percentDur",{"@type":"g:Double","@value":50.0}]},"metrics",{"@type":"g:List","@value":[{"@type":"g:Metrics","@value":{"@type":"g:Map","@value":["id","1","name","count","dur",{"@type":"g:Double","@value":0.0005}]}}]}]}}]}]}}"#,
+        r#"{"@type":"g:TraversalMetrics","@value":{"dur":{"@type":"g:Double","@value":4.0},"metrics":[{"@type":"g:Metrics","@value":{"id":"0","name":"where","dur":{"@type":"g:Double","@value":2.5},"counts":{"traverserCount":{"@type":"g:Int64","@value":2}},"annotations":{"percentDur":{"@type":"g:Double","@value":50.0}},"metrics":[{"@type":"g:Metrics","@value":{"id":"1","name":"count","dur":{"@type":"g:Double","@value":0.0005}}}]}}]}}"#,
+        r#"{"dur":4.0,"metrics":[{"id":"0","name":"where","dur":2.5,"counts":{"traverserCount":2},"annotations":{"percentDur":50.0},"metrics":[{"id":"1","name":"count","dur":0.0005}]}]}"#,
+    ];
+    // The reader refuses them, because only clients get them.
+    for (dialect, expected) in [V3, V2, PLAIN].into_iter().zip(expected) {
+        let mut out = Vec::new();
+        encode_value(dialect, &metrics, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+    check_refused(r#"{"@type":"g:TraversalMetrics","@value":{}}"#, ErrorKind::Unsupported, "is no value");
 }
 
 #[test]

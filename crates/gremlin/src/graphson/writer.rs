@@ -3,6 +3,8 @@
 //! Writing fails only for a value that the format cannot hold. The bytes of a failed write stay in the buffer; the
 //! caller truncates it (WIRE-5).
 
+mod metrics;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mangrove_graph::{Detached, DetachedVertexProperty, Error, GraphValue, PathValue, Result, Tree, Value};
@@ -83,6 +85,7 @@ impl<'a> Writer<'a> {
             Value::Token(token) => self.text("g:T", token_name(*token)),
             Value::Direction(direction) => self.text("g:Direction", direction_name(*direction)),
             Value::Detached(element) => self.detached(element)?,
+            Value::TraversalMetrics(metrics) => self.traversal_metrics(metrics)?,
             inside => {
                 return Err(Error::bug(format!("a {} reached the wire without being detached", inside.type_name())));
             }

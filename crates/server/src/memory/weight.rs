@@ -4,7 +4,7 @@
 //! server weighs results to bound what waits for a client. Shared parts weigh each time they occur, as they are written
 //! each time.
 
-use mangrove_graph::{Detached, DetachedVertexProperty, Tree, Value};
+use mangrove_graph::{Detached, DetachedVertexProperty, OperatorMetrics, Tree, Value};
 
 /// The weight of a number or a type code, in bytes, as a compromise between the encodings.
 const SCALAR: u64 = 16;
@@ -39,6 +39,9 @@ pub fn weight(value: &Value) -> u64 {
         Value::Tree(tree) => tree_weight(tree),
         Value::Graph(graph) => sum(graph.vertices.iter().chain(&graph.edges).map(weight)),
         Value::Detached(element) => element_weight(element),
+        Value::TraversalMetrics(metrics) => {
+            sum(metrics.flat().into_iter().map(|(_, operator)| operator_weight(operator)))
+        }
         _ => 0,
     };
     content.saturating_add(SCALAR)
@@ -46,6 +49,14 @@ pub fn weight(value: &Value) -> u64 {
 
 fn tree_weight(tree: &Tree) -> u64 {
     sum(tree.branches.iter().map(|(key, below)| weight(key).saturating_add(SCALAR).saturating_add(tree_weight(below))))
+}
+
+/// The weight of the metrics of an operator, without those that are nested in it.
+fn operator_weight(operator: &OperatorMetrics) -> u64 {
+    let texts = [operator.id.len() as u64, operator.name.len() as u64, SCALAR];
+    let counts = operator.counts.iter().map(|(name, _)| SCALAR + name.len() as u64);
+    let annotations = operator.annotations.iter().map(|(name, value)| property_weight(name, value));
+    sum(texts.into_iter().chain(counts).chain(annotations))
 }
 
 fn element_weight(element: &Detached) -> u64 {

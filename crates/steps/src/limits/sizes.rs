@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{Detached, DetachedVertexProperty, FastMap, PathValue, Tree, Value};
+use mangrove_graph::{
+    Detached, DetachedVertexProperty, FastMap, OperatorMetrics, PathValue, TraversalMetrics, Tree, Value,
+};
 
 /// Measures the values of one batch, in bytes.
 ///
@@ -60,6 +62,7 @@ impl Sizes {
                 self.part(property, |sizes, property| VALUE_BYTES + sizes.whole(&property.value))
             }
             Value::Detached(element) => self.part(element, Sizes::element),
+            Value::TraversalMetrics(metrics) => self.part(metrics, Sizes::metrics),
             _ => 0,
         }
     }
@@ -98,6 +101,15 @@ impl Sizes {
 
     fn tree(&mut self, tree: &Tree) -> usize {
         tree.branches.iter().map(|(key, below)| self.whole(key) + size_of::<Tree>() + self.tree(below)).sum()
+    }
+
+    fn metrics(&mut self, metrics: &TraversalMetrics) -> usize {
+        let operators = metrics.flat().into_iter().map(|(_, operator)| {
+            let annotations = operator.annotations.iter().map(|(_, value)| VALUE_BYTES + self.whole(value));
+            let figures = size_of_val(operator.counts.as_slice()) + annotations.sum::<usize>();
+            size_of::<OperatorMetrics>() + operator.name.len() + figures
+        });
+        operators.sum()
     }
 
     fn element(&mut self, element: &Detached) -> usize {

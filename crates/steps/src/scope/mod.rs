@@ -23,6 +23,7 @@
 
 mod answers;
 pub(crate) mod branch;
+pub(crate) mod by_taker;
 pub(crate) mod group;
 pub(crate) mod loop_shape;
 pub(crate) mod modulate;

@@ -24,7 +24,6 @@ use mangrove_graph::{FastMap, Result};
 use crate::barrier::shared_seen::Scratch;
 use crate::context::execution::ExecutionContext;
 use crate::rows::Rows;
-use crate::rows::held::are_worth_a_pass;
 use crate::rows::rank::{Priority, Rank};
 use crate::scope::loop_shape::{BEFORE, BODY, EXIT, LoopShape, check_nesting};
 use crate::scope::reached::Reached;
@@ -46,8 +45,6 @@ struct RunningLoop {
     instances: Option<u32>,
     /// With `once`: the vertices that each instance has reached.
     reached: Reached,
-    /// The instances that were cancelled since what they reached was forgotten.
-    cancelled: usize,
 }
 
 impl RunningLoop {
@@ -84,7 +81,6 @@ impl PriorityLoop {
             inside: 0,
             instances: None,
             reached: Reached::new(false),
-            cancelled: 0,
         })
     }
 
@@ -192,20 +188,10 @@ impl Operator<Rows> for PriorityLoop {
     /// is cancelled for them, too (FLOW-40).
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
         let Some(state) = self.loops.get_mut(&group) else { return };
-        let bytes = match tags {
-            None => {
-                state.drop_waiting(out);
-                state.reached.forget(None)
-            }
-            Some(tags) => {
-                state.cancelled += tags.len();
-                let is_worth_it = are_worth_a_pass(state.cancelled, state.reached.len());
-                let Some(all) = out.cancelled_tags(group).filter(|_| is_worth_it) else { return };
-                state.cancelled = 0;
-                state.reached.forget(Some(&all))
-            }
-        };
-        out.control().release(bytes);
+        if tags.is_none() {
+            state.drop_waiting(out);
+        }
+        state.reached.cancelled(group, tags, out);
     }
 
     fn finish_step(

@@ -2,16 +2,23 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{Output, TagSet};
+use mangrove_flow::{GroupId, Output, TagSet};
 use mangrove_graph::{Result, Value};
 
 use crate::barrier::element_set::ElementSet;
 use crate::barrier::seen::SeenRows;
 use crate::barrier::shared_seen::{Scratch, SharedSeen};
+use crate::rows::held::are_worth_a_pass;
 use crate::rows::{ObjectColumn, Rows};
 
 /// The vertices that the instances of a loop have reached.
-pub(super) enum Reached {
+pub(super) struct Reached {
+    vertices: ReachedVertices,
+    /// The instances that were cancelled since what they reached was forgotten.
+    cancelled: usize,
+}
+
+enum ReachedVertices {
     /// On one thread.
     Own(ElementSet),
     /// On several threads.
@@ -20,17 +27,23 @@ pub(super) enum Reached {
 
 impl Reached {
     pub fn new(is_shared: bool) -> Self {
-        match is_shared {
-            true => Reached::Shared(Arc::new(SharedSeen::new(SeenRows::default()))),
-            false => Reached::Own(ElementSet::default()),
-        }
+        let vertices = match is_shared {
+            true => ReachedVertices::Shared(Arc::new(SharedSeen::new(SeenRows::default()))),
+            false => ReachedVertices::Own(ElementSet::default()),
+        };
+        Reached { vertices, cancelled: 0 }
+    }
+
+    /// The same vertices on another thread.
+    pub fn sharing(vertices: Arc<SharedSeen>) -> Self {
+        Reached { vertices: ReachedVertices::Shared(vertices), cancelled: 0 }
     }
 
     /// Returns the rows that reach a vertex for the first time. The results of the tests stay with their rows.
     pub fn admit(&mut self, rows: Rows, scratch: &mut Scratch, out: &Output<'_, Rows>) -> Result<Rows> {
-        let (new, bytes) = match self {
-            Reached::Shared(reached) => reached.admit_vertices(&rows, scratch),
-            Reached::Own(reached) => {
+        let (new, bytes) = match &mut self.vertices {
+            ReachedVertices::Shared(reached) => reached.admit_vertices(&rows, scratch),
+            ReachedVertices::Own(reached) => {
                 let before = reached.bytes();
                 let mut is_new = |row: usize| match &rows.objects {
                     ObjectColumn::Vertices(vertices) => reached.insert(rows.tag(row), vertices[row].to_bits()),
@@ -49,39 +62,40 @@ impl Reached {
     }
 
     pub fn bytes(&self) -> u64 {
-        match self {
-            Reached::Own(reached) => reached.bytes(),
-            Reached::Shared(reached) => reached.bytes(),
+        match &self.vertices {
+            ReachedVertices::Own(reached) => reached.bytes(),
+            ReachedVertices::Shared(reached) => reached.bytes(),
         }
     }
 
-    /// Forgets what these instances have reached, or all. Returns the bytes of what it forgot. What several threads share
-    /// stays until the end of the loop.
-    pub fn forget(&mut self, tags: Option<&TagSet>) -> u64 {
-        let Reached::Own(reached) = self else { return 0 };
+    /// Forgets what cancelled instances of a group have reached, or everything, and releases the memory. What several
+    /// threads share stays until the end of the loop. The instances `tags` are forgotten when enough of the group have
+    /// been cancelled.
+    pub fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        let ReachedVertices::Own(reached) = &mut self.vertices else { return };
         let before = reached.bytes();
         match tags {
             None => reached.clear(),
-            Some(tags) => reached.remove(tags),
+            Some(tags) => {
+                self.cancelled += tags.len();
+                if !are_worth_a_pass(self.cancelled, reached.len()) {
+                    return;
+                }
+                let Some(all) = out.cancelled_tags(group) else { return };
+                self.cancelled = 0;
+                reached.remove(&all);
+            }
         }
-        before - reached.bytes()
-    }
-
-    /// Returns the number of vertices that can be forgotten.
-    pub fn len(&self) -> usize {
-        match self {
-            Reached::Own(reached) => reached.len(),
-            Reached::Shared(_) => 0,
-        }
+        out.control().release(before - reached.bytes());
     }
 
     /// Returns the vertices in a form for several threads.
     pub fn shared(&mut self) -> Arc<SharedSeen> {
-        let shared = match self {
-            Reached::Own(reached) => Arc::new(SharedSeen::of_vertices(std::mem::take(reached))),
-            Reached::Shared(reached) => return reached.clone(),
+        let shared = match &mut self.vertices {
+            ReachedVertices::Own(reached) => Arc::new(SharedSeen::of_vertices(std::mem::take(reached))),
+            ReachedVertices::Shared(reached) => return reached.clone(),
         };
-        *self = Reached::Shared(shared.clone());
+        self.vertices = ReachedVertices::Shared(shared.clone());
         shared
     }
 }

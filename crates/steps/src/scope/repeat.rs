@@ -40,7 +40,6 @@ use crate::barrier::shared_seen::{Scratch, SharedSeen};
 use crate::barrier::visited::Visited;
 use crate::context::execution::ExecutionContext;
 use crate::rows::Rows;
-use crate::rows::held::are_worth_a_pass;
 use crate::scope::loop_shape::{BEFORE, BODY, EXIT, LoopShape, check_nesting};
 use crate::scope::reached::Reached;
 
@@ -58,8 +57,6 @@ struct RunningLoop {
     instances: Option<u32>,
     /// With `once`: the vertices that each instance has reached.
     reached: Reached,
-    /// The instances that were cancelled since what they reached was forgotten.
-    cancelled: usize,
 }
 
 /// Rows that wait for an iteration.
@@ -192,7 +189,7 @@ impl LoopScope {
             let none = || WaitingRows::new(shared.is_some(), may_share);
             let (entering, next) = (none(), none());
             let (open, reached) = (VecDeque::from([inside]), Reached::new(shared.is_some()));
-            let mut state = RunningLoop { open, ended: 0, entering, next, instances: None, reached, cancelled: 0 };
+            let mut state = RunningLoop { open, ended: 0, entering, next, instances: None, reached };
             if let Some(shared) = shared {
                 shared.begin(group, &mut state);
             }
@@ -257,7 +254,7 @@ impl LoopScope {
             check_nesting(&batch, self.shape.collections_made, out.control())?;
         }
         if self.shape.once {
-            batch = Reached::Shared(iteration.reached.clone()).admit(batch, &mut self.scratch, out)?;
+            batch = Reached::sharing(iteration.reached.clone()).admit(batch, &mut self.scratch, out)?;
         }
         let mut rows = self.shape.test(batch, false, iteration.number + 1, group, out)?;
         rows.computed.clear();
@@ -382,20 +379,10 @@ impl Operator<Rows> for LoopScope {
     /// group is cancelled for them, too (FLOW-40).
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
         let Some(state) = self.loops.get_mut(&group) else { return };
-        let bytes = match tags {
-            None => {
-                [&mut state.entering, &mut state.next].into_iter().for_each(|rows| rows.clear(out));
-                state.reached.forget(None)
-            }
-            Some(tags) => {
-                state.cancelled += tags.len();
-                let is_worth_it = are_worth_a_pass(state.cancelled, state.reached.len());
-                let Some(all) = out.cancelled_tags(group).filter(|_| is_worth_it) else { return };
-                state.cancelled = 0;
-                state.reached.forget(Some(&all))
-            }
-        };
-        out.control().release(bytes);
+        if tags.is_none() {
+            [&mut state.entering, &mut state.next].into_iter().for_each(|rows| rows.clear(out));
+        }
+        state.reached.cancelled(group, tags, out);
     }
 
     /// At the end of an iteration, each step sends one batch of the rows that wait; the cursor holds the group outside.

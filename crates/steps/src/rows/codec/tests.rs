@@ -3,8 +3,8 @@
 use super::*;
 use crate::rows::path;
 use mangrove_graph::{
-    DateTime, Detached, DetachedVertexProperty, Direction, Duration, GraphValue, KeyId, PathValue, PropertyOwner,
-    PropertyValue, Token, Tree, Value, VertexPropertyValue,
+    DateTime, Detached, DetachedVertexProperty, Direction, Duration, GraphValue, KeyId, OperatorMetrics, PathValue,
+    PropertyOwner, PropertyValue, Token, TraversalMetrics, Tree, Value, VertexPropertyValue,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -75,6 +75,20 @@ fn deeper(inner: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
         detached_property.prop_map(Detached::VertexProperty),
         (text(), inner.clone()).prop_map(|(key, value)| Detached::Property { key, value }),
     ];
+    let operator = (text(), text(), any::<u64>(), prop::collection::vec((text(), any::<u64>()), 0..3), named())
+        .prop_map(|(id, name, nanos, counts, annotations)| OperatorMetrics {
+            id,
+            name,
+            nanos,
+            counts,
+            annotations,
+            nested: Vec::new(),
+        });
+    let metrics =
+        (any::<u64>(), prop::collection::vec((operator.clone(), operator), 0..3)).prop_map(|(nanos, pairs)| {
+            let around = |(around, inside)| OperatorMetrics { nested: vec![inside], ..around };
+            TraversalMetrics { nanos, operators: pairs.into_iter().map(around).collect() }
+        });
     prop_oneof![
         values.clone().prop_map(Value::list),
         values.prop_map(|v| Value::Set(v.into())),
@@ -109,6 +123,7 @@ fn deeper(inner: BoxedStrategy<Value>) -> impl Strategy<Value = Value> {
         prop::collection::vec(inner, 0..3)
             .prop_map(|elements| { Value::Graph(GraphValue { vertices: elements.clone(), edges: elements }.into()) }),
         detached.prop_map(|element| Value::Detached(Arc::new(element))),
+        metrics.prop_map(|metrics| Value::TraversalMetrics(Arc::new(metrics))),
     ]
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use mangrove_graph::codec::{Malformed, Reader, put_scalar, put_text, put_varint, read_scalar};
 use mangrove_graph::{
-    Detached, DetachedVertexProperty, Direction, EdgeId, GraphValue, KeyId, PathValue, PropertyOwner, PropertyValue,
-    Token, Tree, Value, VertexId, VertexPropertyValue,
+    Detached, DetachedVertexProperty, Direction, EdgeId, GraphValue, KeyId, OperatorMetrics, PathValue, PropertyOwner,
+    PropertyValue, Token, TraversalMetrics, Tree, Value, VertexId, VertexPropertyValue,
 };
 use smol_str::SmolStr;
 
@@ -31,6 +31,7 @@ mod kind {
     pub const ENTRY: u8 = 33;
     pub const TREE: u8 = 34;
     pub const GRAPH: u8 = 35;
+    pub const TRAVERSAL_METRICS: u8 = 36;
 }
 
 const TOKENS: [Token; 4] = [Token::Id, Token::Label, Token::Key, Token::Value];
@@ -112,6 +113,11 @@ fn put_collection(value: &Value, out: &mut Vec<u8>) {
             put_values(&graph.vertices, out);
             put_values(&graph.edges, out);
         }
+        Value::TraversalMetrics(metrics) => {
+            out.push(kind::TRAVERSAL_METRICS);
+            put_varint(metrics.nanos, out);
+            put_operators(&metrics.operators, out);
+        }
         // Only null is left. The enum may grow, and a test goes through all of its variants.
         _ => out.push(kind::NULL),
     }
@@ -122,6 +128,22 @@ fn put_tree(tree: &Tree, out: &mut Vec<u8>) {
     for (key, below) in &tree.branches {
         put_value(key, out);
         put_tree(below, out);
+    }
+}
+
+fn put_operators(operators: &[OperatorMetrics], out: &mut Vec<u8>) {
+    put_varint(operators.len() as u64, out);
+    for operator in operators {
+        put_text(&operator.id, out);
+        put_text(&operator.name, out);
+        put_varint(operator.nanos, out);
+        put_varint(operator.counts.len() as u64, out);
+        for (name, count) in &operator.counts {
+            put_text(name, out);
+            put_varint(*count, out);
+        }
+        put_named(&operator.annotations, out);
+        put_operators(&operator.nested, out);
     }
 }
 
@@ -269,6 +291,10 @@ fn read_collection(kind: u8, reader: &mut Reader<'_>) -> Result<Value, Malformed
         kind::PROPERTY => Value::Property(Arc::new(read_property(reader)?)),
         kind::TREE => Value::Tree(read_tree(reader)?.into()),
         kind::GRAPH => Value::Graph(GraphValue { vertices: read_values(reader)?, edges: read_values(reader)? }.into()),
+        kind::TRAVERSAL_METRICS => {
+            let metrics = TraversalMetrics { nanos: reader.varint()?, operators: read_operators(reader)? };
+            Value::TraversalMetrics(Arc::new(metrics))
+        }
         other => Value::Detached(Arc::new(read_detached(other, reader)?)),
     })
 }
@@ -277,6 +303,17 @@ fn read_tree(reader: &mut Reader<'_>) -> Result<Tree, Malformed> {
     let count = reader.count()?;
     let branch = |reader: &mut Reader<'_>| Ok((read_value(reader)?, reader.nested(read_tree)?));
     Ok(Tree { branches: reader.repeat(count, branch)? })
+}
+
+fn read_operators(reader: &mut Reader<'_>) -> Result<Vec<OperatorMetrics>, Malformed> {
+    let count = reader.count()?;
+    reader.repeat(count, |reader| {
+        let (id, name, nanos) = (read_name(reader)?, read_name(reader)?, reader.varint()?);
+        let counts = reader.count()?;
+        let counts = reader.repeat(counts, |reader| Ok((read_name(reader)?, reader.varint()?)))?;
+        let annotations = read_pairs(reader, read_name)?;
+        Ok(OperatorMetrics { id, name, nanos, counts, annotations, nested: reader.nested(read_operators)? })
+    })
 }
 
 fn read_pairs<'a, K>(
