@@ -53,6 +53,7 @@ mod group;
 mod heavy;
 mod helper;
 mod kernel;
+mod lane_order;
 mod lanes;
 mod late;
 mod message;

@@ -216,7 +216,7 @@ impl<B: Batch> Work<B> {
             control.check_at(self.messages)?;
             self.messages += 1;
             self.step::<LATE>(place, control)?;
-            self.router.update_ready(place);
+            self.router.end_call(place, control);
         }
         Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
     }
@@ -225,7 +225,7 @@ impl<B: Batch> Work<B> {
     fn step<const LATE: bool>(&mut self, place: Place, control: &Arc<QueryControl>) -> Result<()> {
         let at = place.operator as usize;
         let started = if self.timed { control.clock().now_nanos() } else { 0 };
-        if let Some(message) = self.router.next_message(place) {
+        if let Some(message) = self.router.begin_call(place, control) {
             self.take::<LATE>(place, message, control)?;
         }
         if self.timed {

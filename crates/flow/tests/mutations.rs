@@ -4,7 +4,7 @@ mod simulator;
 mod toys;
 
 use mangrove_flow::mutation::{self, Mutation};
-use simulator::{PLANS, Plan, kernels, nested, simulate, simulate_late, simulate_sharing};
+use simulator::{PLANS, Plan, fair, kernels, nested, simulate, simulate_late, simulate_sharing};
 
 /// Seeds within which a broken rule must be noticed.
 const SEEDS: u64 = 400;
@@ -18,6 +18,9 @@ fn is_noticed(mutation: Mutation, simulate: fn(Plan, u64)) -> bool {
     };
     if mutation == Mutation::MessagesOutliveCancellation {
         return fails(&nested::a_canceled_group_releases_its_messages);
+    }
+    if mutation == Mutation::TimeOfLaneIsIgnored {
+        return fails(&fair::two_instances_share_time);
     }
     (0..SEEDS).any(|seed| PLANS.iter().any(|plan| fails(&|| simulate(*plan, seed))))
 }
@@ -50,6 +53,7 @@ fn every_broken_rule_is_noticed() {
         Mutation::HeavyRowGoesAfterEnd,
         Mutation::ReplicaDoesNotJoin,
         Mutation::EveryPortIsShared,
+        Mutation::TimeOfLaneIsIgnored,
     ];
     let all_late = [
         Mutation::EndOvertakesParcels,
