@@ -1,10 +1,11 @@
 //! The simulation notices each rule that is broken (feature `mutations`).
 
+mod fair;
 mod simulator;
 mod toys;
 
 use mangrove_flow::mutation::{self, Mutation};
-use simulator::{PLANS, Plan, fair, kernels, nested, simulate, simulate_late, simulate_sharing};
+use simulator::{PLANS, Plan, kernels, nested, simulate, simulate_late, simulate_sharing};
 
 /// Seeds within which a broken rule must be noticed.
 const SEEDS: u64 = 400;

@@ -1,5 +1,6 @@
 //! Scheduling policies of scopes: each one's order of work on a toy, and that no policy changes a result.
 
+mod fair;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod simulator;
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -7,6 +8,7 @@ mod toys;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fair::Feed;
 use mangrove_flow::clock::ManualClock;
 use mangrove_flow::{
     AnyOperator, Between, Cursor, Exchange, GroupId, Inside, Kernel, NodeRuntime, Operator, OuterTags, Output,
@@ -15,7 +17,6 @@ use mangrove_flow::{
 use mangrove_graph::Result;
 use rand::prelude::*;
 use rand::rngs::StdRng;
-use simulator::fair::{self, Feed};
 use simulator::nested;
 use toys::{Numbers, Sink, control};
 

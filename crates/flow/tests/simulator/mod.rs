@@ -2,7 +2,6 @@
 //!
 //! [`Checked`] watches each operator: nothing comes to a port after its end, and no end comes twice (FLOW-3).
 
-pub mod fair;
 pub mod nested;
 
 use std::collections::{HashMap, HashSet};
