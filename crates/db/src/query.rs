@@ -8,7 +8,7 @@
 //! Nothing here uses `Database`: [`settings::RunSettings`] has the transaction of a query and all else that its run
 //! needs.
 
-mod caller_time;
+pub(crate) mod caller_time;
 pub(crate) mod execution;
 pub(crate) mod helpers;
 pub(crate) mod instance;

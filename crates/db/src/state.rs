@@ -152,6 +152,16 @@ impl Database {
         self.inner.executors.lock().as_ref().map_or_else(ExecutorLoad::default, |executors| executors.load())
     }
 
+    /// Charges a tenant for queries on the threads of their callers, on the executors that run the queries of this
+    /// database. Until these are started, no tenant owes anything.
+    pub(crate) fn owe(&self, tenant: &Tenant, nanos: u64) {
+        if self.inner.executor_count == 0 {
+            Executors::owe_shared(tenant, nanos);
+        } else if let Some(executors) = &*self.inner.executors.lock() {
+            executors.owe(tenant, nanos);
+        }
+    }
+
     /// Sets the weight of a tenant on the executors that run the queries of this database. On the executors of the
     /// process it counts for the tenant's queries on all databases. [`Weight::DEFAULT`] is that of every other tenant.
     pub fn set_tenant_weight(&self, tenant: &Tenant, weight: Weight) -> Result<()> {

@@ -15,6 +15,7 @@ use mangrove_txn::{CommitInfo, ShardHandle};
 use crate::bulk::{LoadOptions, LoadReport};
 use crate::load_sink::TransactionSink;
 use crate::options::QueryOptions;
+use crate::query::caller_time::{self, CallerTime};
 use crate::query::execution::Execution;
 use crate::query::helpers::{ExecutorSource, Helping};
 use crate::query::prepared::{AnswerKind, Prepared};
@@ -185,7 +186,16 @@ impl Transaction {
             let execution = self.execution(prepared, parameters, options, false)?;
             let mut execution = execution.keeping_results(keeps_results);
             let messages = if execution.begins_on_executor() { 0 } else { options.inline_messages };
-            match execution.run_inline(messages, options.materialize, accept) {
+            let mut time = CallerTime::default();
+            let outcome = execution.run_inline(messages, &mut time, options.materialize, accept);
+            let to_pay = time.to_pay();
+            drop(time);
+            if messages > 0 {
+                let tenant = prepared.tenant_of(options);
+                let moves = matches!(outcome, Ok(false));
+                caller_time::pay(&tenant, to_pay, moves, |tenant, nanos| self.database.owe(tenant, nanos));
+            }
+            match outcome {
                 Ok(true) => Ok(()),
                 Ok(false) => {
                     let (executors, budget) = (self.database.executors()?, self.database.memory_budget());
@@ -468,3 +478,6 @@ impl Drop for RunningRequest<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -140,7 +140,9 @@ fn no_policy_changes_a_result() {
         "V('s7', 's8').project('a', 'b').by(repeat(both('e')).times(2).count()).by(union(label(), id()).fold())",
     ] {
         let expected = sorted(&database, &format!("g.{script}"));
-        for policy in ["dfs", "bfs", "fifo", "bfs/dfs", "dfs/bfs", "fifo/dfs", "by n", "by n desc/bfs"] {
+        for policy in
+            ["dfs", "bfs", "fifo", "bfs/dfs", "dfs/bfs", "fifo/dfs", "by n", "by n desc/bfs", "fair", "fair/bfs"]
+        {
             for max in ["", ".with('maxInstances', 1)", ".with('maxInstances', 7)"] {
                 let source = format!("g.with('policy', '{policy}'){max}.{script}");
                 assert_eq!(sorted(&database, &source), expected, "{source}");
@@ -175,6 +177,12 @@ fn a_policy_that_cannot_be_kept_is_refused() {
              iterations met; use \"bfs\", or \"bfs/bfs\"",
         ),
         ("g.withSack(1, sum).V().repeat(out()).times(2).with('policy', 'dfs')", "sacks of equal traversers"),
+        ("g.withSack(1, sum).V().repeat(out()).times(2).with('policy', 'fair')", "sacks of equal traversers"),
+        ("g.V().map(local(out().out()).with('policy', 'fair').fold())", "the order of its results is read"),
+        ("g.V().map(union(id(), label())).with('policy', 'fair/bfs')", "use \"fair/dfs\""),
+        ("g.with('policy', 'fair').addV('x')", "the traversal writes"),
+        ("g.V().map(out()).with('policy', 'dfs/fair')", "or \"fair\", by which instances share time"),
+        ("g.V().map(out()).with('policy', 'fair/by age')", "or \"fair\", by which instances share time"),
         ("g.V().map(local(out().out()).with('policy', 'dfs').fold())", "the order of its results is read"),
         ("g.V().map(union(id(), label())).with('policy', 'bfs')", "use \"bfs/dfs\""),
         ("g.V().map(out()).with('policy', 'by ')", "may be a value, as in \"by age\""),

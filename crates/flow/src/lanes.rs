@@ -11,6 +11,8 @@
 //!    └─ lane 2 of scope 4                    3. one of the lanes of that scope: by `between`; from 1. on
 //! ```
 //!
+//! The order of the lanes of a scope, and the times by which [`Between::Fair`] orders them, are in `lane_order`.
+//!
 //! - **FLOW-42.** Messages of a group to an operator wait in one inbox, in the order in which they came: in the lane of
 //!   the group around the operator that is nearest and has one, or in the shared inbox. A policy never changes the
 //!   order of messages to an operator for a group, so FLOW-3 and FLOW-11 hold under each. A message that comes back,
@@ -19,19 +21,17 @@
 //!   That is Banyan's rule of priority by ancestors (§3.1). What has come back to the operator of a scope goes before
 //!   all else in its lane (FLOW-14).
 
-use std::collections::BTreeSet;
-
 use mangrove_graph::FastMap;
 
 use crate::batch::Batch;
+use crate::clock::Clock;
 use crate::group::GroupId;
+use crate::lane_order::{LaneNumber, Position, Siblings};
 use crate::message::Message;
+use crate::mutation::{self, Mutation};
 use crate::policy::{Between, Inside, Policy};
 use crate::queues::Queues;
 use crate::topology::OpId;
-
-/// The number of a lane, in the order of opening; 0 stands for the inboxes that all groups share.
-pub(crate) type LaneNumber = u64;
 
 /// An operator with a message, in a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +39,6 @@ pub(crate) struct Place {
     pub lane: LaneNumber,
     pub operator: OpId,
 }
-
-/// The lanes with work that are nested directly in a lane. Those of a scope are together, in the order of their ranks
-/// if they have any, then of their numbers.
-type Working<B> = BTreeSet<(OpId, Option<<B as Batch>::Rank>, LaneNumber)>;
 
 struct Lane<B: Batch> {
     group: GroupId,
@@ -55,7 +51,40 @@ struct Lane<B: Batch> {
     queues: Queues<B>,
     /// The messages that wait in it and in lanes nested in it.
     waiting: usize,
-    working: Working<B>,
+    nested: Siblings<B::Rank>,
+    /// True if a policy reads `arrival`.
+    keeps_arrival: bool,
+    /// When the first of its messages arrived, while messages wait.
+    arrival: u64,
+    /// If its scope shares time: the nanoseconds that its operators have worked for, and what it was raised by
+    /// (FLOW-47).
+    time: u64,
+    /// True if its scope shares time and the lane has had no call.
+    is_new: bool,
+}
+
+impl<B: Batch> Lane<B> {
+    /// Returns the part of its position that changes while messages wait in it.
+    fn at(&self) -> (bool, u64) {
+        match self.policy.between {
+            Between::Fifo => (false, self.arrival),
+            Between::Fair => (self.is_new, self.time),
+            Between::Bfs | Between::Dfs | Between::Rank => (false, 0),
+        }
+    }
+
+    fn position(&self, number: LaneNumber, (is_new, at): (bool, u64)) -> Position<B::Rank> {
+        Position { scope: self.scope, rank: self.rank.clone(), is_new, at, number }
+    }
+}
+
+/// A change of the messages that wait in a lane.
+#[derive(Clone, Copy)]
+enum Change {
+    /// One with this arrival was added.
+    Added(u64),
+    /// So many were taken out.
+    Taken(usize),
 }
 
 /// The lanes of a run.
@@ -64,13 +93,25 @@ pub(crate) struct Lanes<B: Batch> {
     /// By group: its lane, if that is not the shared one.
     of: FastMap<GroupId, LaneNumber>,
     opened: LaneNumber,
-    working: Working<B>,
+    nested: Siblings<B::Rank>,
     arrivals: u64,
+    /// The lanes whose scopes share time.
+    fair: usize,
+    /// When the call at hand began, if there are such lanes.
+    call_began: u64,
 }
 
 impl<B: Batch> Default for Lanes<B> {
     fn default() -> Self {
-        Lanes { lanes: FastMap::default(), of: FastMap::default(), opened: 0, working: BTreeSet::new(), arrivals: 0 }
+        Lanes {
+            lanes: FastMap::default(),
+            of: FastMap::default(),
+            opened: 0,
+            nested: Siblings::default(),
+            arrivals: 0,
+            fair: 0,
+            call_began: 0,
+        }
     }
 }
 
@@ -113,7 +154,24 @@ impl<B: Batch> Lanes<B> {
             self.opened += 1;
             let queues = Queues::new(inside.0, inside.1);
             let rank = rank.filter(|_| policy.between == Between::Rank);
-            let lane = Lane { group, scope, rank, around, policy, queues, waiting: 0, working: BTreeSet::new() };
+            let reads_arrival = |lane: &Lane<B>| lane.keeps_arrival || lane.policy.inside == Inside::Fifo;
+            let is_read_around = self.lanes.get(&around).is_some_and(reads_arrival);
+            let is_fair = policy.between == Between::Fair;
+            self.fair += usize::from(is_fair);
+            let lane = Lane {
+                group,
+                scope,
+                rank,
+                around,
+                policy,
+                queues,
+                waiting: 0,
+                nested: Siblings::default(),
+                keeps_arrival: policy.between == Between::Fifo || is_read_around,
+                arrival: 0,
+                time: if is_fair { self.nested_in(around).start_of_new(scope) } else { 0 },
+                is_new: is_fair,
+            };
             self.lanes.insert(self.opened, lane);
             self.opened
         } else {
@@ -128,8 +186,10 @@ impl<B: Batch> Lanes<B> {
     pub fn close(&mut self, group: GroupId) {
         let Some(number) = self.of.remove(&group) else { return };
         // A lane with a message stays; then the instance of the plan is not used again.
-        if self.lanes.get(&number).is_some_and(|lane| lane.group == group && lane.waiting == 0) {
-            self.lanes.remove(&number);
+        if self.lanes.get(&number).is_some_and(|lane| lane.group == group && lane.waiting == 0)
+            && let Some(lane) = self.lanes.remove(&number)
+        {
+            self.fair -= usize::from(lane.policy.between == Between::Fair);
         }
     }
 
@@ -140,24 +200,50 @@ impl<B: Batch> Lanes<B> {
         if let Some(lane) = self.lanes.get_mut(&lane) {
             lane.queues.push_back(message, returns);
         }
-        self.count(lane, 1, 0);
+        self.change(lane, Change::Added(self.arrivals));
     }
 
     /// Puts a message back: see [`Queues::push_front`].
     pub fn push_front(&mut self, lane: LaneNumber, message: Box<Message<B>>, returns: bool, enters: bool) {
+        let arrival = message.arrival;
         if let Some(lane) = self.lanes.get_mut(&lane) {
             lane.queues.push_front(message, returns, enters);
         }
-        self.count(lane, 1, 0);
+        self.change(lane, Change::Added(arrival));
     }
 
-    /// Takes the next message of an operator.
-    pub fn pop(&mut self, place: Place) -> Option<Box<Message<B>>> {
+    /// Takes the next message of an operator, for a call. [`Lanes::end_call`] follows.
+    pub fn begin_call(&mut self, place: Place, clock: &dyn Clock) -> Option<Box<Message<B>>> {
+        if self.fair > 0 {
+            self.call_began = clock.now_nanos();
+        }
         let queues = &mut self.lanes.get_mut(&place.lane)?.queues;
         let message = queues.pop(place.operator)?;
         queues.update(place.operator);
-        self.count(place.lane, 0, 1);
+        self.change(place.lane, Change::Taken(1));
         Some(message)
+    }
+
+    /// Adds the time of a call to the lane of its message and to the lanes around it, if their scopes share time
+    /// (FLOW-47).
+    pub fn end_call(&mut self, lane: LaneNumber, clock: &dyn Clock) {
+        if self.fair == 0 || mutation::is_set(Mutation::TimeOfLaneIsIgnored) {
+            return;
+        }
+        let nanos = clock.now_nanos().saturating_sub(self.call_began);
+        let mut number = lane;
+        while let Some(lane) = self.lanes.get_mut(&number) {
+            let around = lane.around;
+            if lane.policy.between == Between::Fair {
+                let (scope, chosen_at, before) = (lane.scope, lane.time, lane.at());
+                lane.time += nanos;
+                lane.is_new = false;
+                let is_working = lane.waiting > 0;
+                self.nested_in_mut(around).raise_floor(scope, chosen_at);
+                self.reorder(number, is_working.then_some(before), is_working);
+            }
+            number = around;
+        }
     }
 
     /// Returns true if a message that came back from the scope of an operator waits at it.
@@ -176,48 +262,86 @@ impl<B: Batch> Lanes<B> {
     /// false.
     pub fn retain(&mut self, lane: LaneNumber, operator: OpId, change: impl FnMut(&mut Message<B>) -> bool) {
         let removed = self.lanes.get_mut(&lane).map_or(0, |lane| lane.queues.retain(operator, change));
-        self.count(lane, 0, removed);
+        if removed > 0 {
+            self.change(lane, Change::Taken(removed));
+        }
     }
 
-    /// Counts messages that were added to a lane or taken out of it.
-    fn count(&mut self, mut number: LaneNumber, added: usize, taken: usize) {
-        while let Some(lane) = self.lanes.get_mut(&number) {
-            let (was_idle, around) = (lane.waiting == 0, lane.around);
-            lane.waiting = lane.waiting + added - taken;
-            let is_idle = lane.waiting == 0;
-            if was_idle != is_idle {
-                let entry = (lane.scope, lane.rank.clone(), number);
-                let working = match self.lanes.get_mut(&around) {
-                    Some(around) => &mut around.working,
-                    None => &mut self.working,
-                };
-                if is_idle {
-                    working.remove(&entry);
-                } else {
-                    working.insert(entry);
+    /// Returns the lanes with work that are nested directly in a lane.
+    fn nested_in(&self, number: LaneNumber) -> &Siblings<B::Rank> {
+        self.lanes.get(&number).map_or(&self.nested, |lane| &lane.nested)
+    }
+
+    fn nested_in_mut(&mut self, number: LaneNumber) -> &mut Siblings<B::Rank> {
+        match self.lanes.get_mut(&number) {
+            Some(lane) => &mut lane.nested,
+            None => &mut self.nested,
+        }
+    }
+
+    /// Counts messages that were added to a lane or taken out of it, and gives this lane and those around it their
+    /// places among their siblings.
+    fn change(&mut self, mut number: LaneNumber, change: Change) {
+        while let Some(lane) = self.lanes.get(&number) {
+            let (around, was_working, before) = (lane.around, lane.waiting > 0, lane.at());
+            let (waiting, arrival) = match change {
+                Change::Added(arrival) if was_working => (lane.waiting + 1, arrival.min(lane.arrival)),
+                Change::Added(arrival) => (1, arrival),
+                Change::Taken(taken) => {
+                    let first = if lane.keeps_arrival { self.first_arrival(lane) } else { None };
+                    (lane.waiting - taken, first.unwrap_or(lane.arrival))
                 }
+            };
+            let floor = self.nested_in(around).floor(lane.scope);
+            let Some(lane) = self.lanes.get_mut(&number) else { return };
+            (lane.waiting, lane.arrival) = (waiting, arrival);
+            if !was_working && lane.policy.between == Between::Fair {
+                lane.time = lane.time.max(floor);
             }
+            self.reorder(number, was_working.then_some(before), waiting > 0);
             number = around;
         }
+    }
+
+    /// Gives a lane its place among its siblings. `before` is the changing part of its former position, if it had one.
+    fn reorder(&mut self, number: LaneNumber, before: Option<(bool, u64)>, is_working: bool) {
+        let Some(lane) = self.lanes.get(&number) else { return };
+        let at = is_working.then(|| lane.at());
+        if at == before {
+            return;
+        }
+        let [before, at] = [before, at].map(|at| at.map(|at| lane.position(number, at)));
+        let siblings = self.nested_in_mut(lane.around);
+        before.iter().for_each(|before| siblings.remove(before));
+        at.into_iter().for_each(|at| siblings.insert(at));
+    }
+
+    /// Returns when the first message of a lane arrived, or of the lanes nested in it.
+    fn first_arrival(&self, lane: &Lane<B>) -> Option<u64> {
+        let own = lane.queues.next(Inside::Fifo).and_then(|operator| lane.queues.arrival(operator));
+        own.into_iter().chain(self.first_nested_arrival(lane).map(|(arrival, _)| arrival)).min()
+    }
+
+    /// Returns when the first message of the lanes that are nested in a lane arrived, and the scope of its lane.
+    fn first_nested_arrival(&self, lane: &Lane<B>) -> Option<(u64, OpId)> {
+        lane.nested.first_arrival(|inner| {
+            let inner = self.lanes.get(&inner)?;
+            Some((inner.policy.between, inner.arrival))
+        })
     }
 
     /// Returns the place of the next message, if one of the shared inboxes' operators, `shared`, is not before it. The
     /// query itself is worked off with the highest number first.
     pub fn next(&self, shared: Option<OpId>) -> Option<Place> {
-        let scope = self.working.last()?.0;
-        if shared.is_some_and(|operator| operator > scope) { None } else { self.next_of(scope, &self.working) }
+        let scope = self.nested.last_scope()?;
+        if shared.is_some_and(|operator| operator > scope) { None } else { self.next_of(scope, &self.nested) }
     }
 
     /// Returns the place of the next message in the lanes of a scope (FLOW-43).
-    fn next_of(&self, scope: OpId, working: &Working<B>) -> Option<Place> {
-        let mut of_scope = of_scope(scope, working);
-        let any = of_scope.clone().next()?;
-        let number = match self.lanes.get(&any)?.policy.between {
-            Between::Bfs | Between::Rank => Some(any),
-            Between::Dfs => of_scope.next_back(),
-            Between::Fifo => of_scope.min_by_key(|number| self.arrival(*number)),
-        };
-        self.next_in(number?)
+    fn next_of(&self, scope: OpId, siblings: &Siblings<B::Rank>) -> Option<Place> {
+        let any = siblings.of_scope(scope).next()?;
+        let between = self.lanes.get(&any)?.policy.between;
+        self.next_in(siblings.next(scope, between)?)
     }
 
     /// Returns the place of the next message in a lane.
@@ -229,41 +353,24 @@ impl<B: Batch> Lanes<B> {
         }
         let operator = lane.queues.next(lane.policy.inside);
         let scope = match lane.policy.inside {
-            Inside::Dfs => lane.working.last().map(|(scope, ..)| *scope),
-            Inside::Bfs => lane.working.first().map(|(scope, ..)| *scope),
+            Inside::Dfs => lane.nested.last_scope(),
+            Inside::Bfs => lane.nested.first_scope(),
             Inside::Fifo => {
-                lane.working.iter().min_by_key(|(.., inner)| self.arrival(*inner)).map(|(scope, ..)| *scope)
+                let own = operator.and_then(|operator| lane.queues.arrival(operator));
+                let first = self.first_nested_arrival(lane);
+                first.filter(|(inner, _)| own.is_none_or(|own| *inner < own)).map(|(_, scope)| scope)
             }
         };
-        match (operator, scope) {
-            (Some(operator), None) => Some(here(operator)),
-            (Some(operator), Some(scope)) => {
-                let is_inner_first = match lane.policy.inside {
-                    Inside::Dfs => operator <= scope,
-                    Inside::Bfs => operator > scope,
-                    Inside::Fifo => {
-                        let inner = of_scope(scope, &lane.working);
-                        inner.filter_map(|inner| self.arrival(inner)).min() < lane.queues.arrival(operator)
-                    }
-                };
-                if is_inner_first { self.next_of(scope, &lane.working) } else { Some(here(operator)) }
-            }
-            (None, scope) => self.next_of(scope?, &lane.working),
+        let goes_first = |operator: &OpId| match (lane.policy.inside, scope) {
+            (_, None) => true,
+            (Inside::Dfs, Some(scope)) => *operator > scope,
+            (Inside::Bfs, Some(scope)) => *operator <= scope,
+            // It is the scope whose message came first, if that message came before those here.
+            (Inside::Fifo, Some(_)) => false,
+        };
+        match operator.filter(goes_first) {
+            Some(operator) => Some(here(operator)),
+            None => self.next_of(scope?, &lane.nested),
         }
     }
-
-    /// Returns when the first message of a lane with work arrived, or of the lanes nested in it.
-    fn arrival(&self, number: LaneNumber) -> Option<u64> {
-        let lane = self.lanes.get(&number)?;
-        let own = lane.queues.next(Inside::Fifo).and_then(|operator| lane.queues.arrival(operator));
-        own.into_iter().chain(lane.working.iter().filter_map(|(.., inner)| self.arrival(*inner))).min()
-    }
-}
-
-/// Returns the lanes of a scope among lanes with work.
-fn of_scope<R: Ord>(
-    scope: OpId,
-    working: &BTreeSet<(OpId, Option<R>, LaneNumber)>,
-) -> impl DoubleEndedIterator<Item = LaneNumber> + Clone {
-    working.range((scope, None, 0)..(scope + 1, None, 0)).map(|(.., number)| *number)
 }

@@ -19,6 +19,7 @@
 //! | `heavy` | instances that the others of their group would wait for |
 //! | `message` | a message on its way |
 //! | `queues`, `lanes` | inboxes that groups share, and those of single groups |
+//! | `lane_order` | the order of the lanes of a scope, and the time that they share |
 //! | `router` | the way of a message, frames for other nodes, the counts that close a stream |
 //! | `mutation` | rules of the runtime that a test may break |
 //! | `board`, `sharing`, `helper` | work that the home of a run shares with other threads |
@@ -31,7 +32,7 @@
 //! | [`clock`] | the clock that time limits go by |
 //! | [`schedule`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-46 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! The invariants FLOW-1 to FLOW-48 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
 //! they work together.
 //!
 //! The same topology runs on one node (the thread of a caller or an [executor](schedule)) or on several, where [`Exchange`]
@@ -53,6 +54,7 @@ mod group;
 mod heavy;
 mod helper;
 mod kernel;
+mod lane_order;
 mod lanes;
 mod late;
 mod message;

@@ -45,6 +45,8 @@ pub enum Mutation {
     ReplicaDoesNotJoin,
     /// A helper's replica receives batches at all ports of an operator with shared state (FLOW-29).
     EveryPortIsShared,
+    /// The calls in a lane do not count towards its time (FLOW-47).
+    TimeOfLaneIsIgnored,
 }
 
 #[cfg(feature = "mutations")]

@@ -36,6 +36,9 @@ pub enum Between {
     /// The one with the least rank; of equal ones, the oldest. The scope's operator gives each group its rank
     /// ([`crate::Output::open_ranked`]).
     Rank,
+    /// The one whose operators have worked for the least time (FLOW-47); of equal ones, the oldest. The time is that of
+    /// [`crate::QueryControl::clock`], which the runtime reads twice for each message of such a group.
+    Fair,
 }
 
 /// The policy of one scope. The default costs nothing: its groups share the inboxes of the groups around them, in which

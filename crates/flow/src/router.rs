@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! emit ─┬─ one node, inbox of the receiver idle ─► direct message (one, not charged) ─┐
-//!       ├─ this node ─► inbox of the receiver (charged while it waits) ───────────────┼─► next_message
+//!       ├─ this node ─► inbox of the receiver (charged while it waits) ───────────────┼─► begin_call
 //!       └─ another node ─► outbox ─► frame ─► accept ─► its inbox                      ┘
 //! ```
 //!
@@ -29,7 +29,8 @@ use crate::cancel::Groups;
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Detail};
 use crate::group::{GroupId, NodeId, OuterTags};
-use crate::lanes::{LaneNumber, Lanes, Place};
+use crate::lane_order::LaneNumber;
+use crate::lanes::{Lanes, Place};
 use crate::message::{Body, Message};
 use crate::queues::Queues;
 use crate::topology::{Exchange, OpId, RowOrder, Topology};
@@ -461,11 +462,11 @@ impl<B: Batch> Router<B> {
         operator.map(shared)
     }
 
-    /// Returns the next message at a place.
+    /// Takes the next message at a place, for a call of its operator. [`Router::end_call`] follows.
     #[inline(always)]
-    pub fn next_message(&mut self, place: Place) -> Option<Box<Message<B>>> {
+    pub fn begin_call(&mut self, place: Place, control: &QueryControl) -> Option<Box<Message<B>>> {
         if place.lane > 0 {
-            return self.lanes.pop(place);
+            return self.lanes.begin_call(place, control.clock());
         }
         // FLOW-11: the direct message is older than any in the inbox.
         if self.direct.as_ref().is_some_and(|message| message.operator == place.operator) {
@@ -476,9 +477,10 @@ impl<B: Batch> Router<B> {
 
     /// Updates what is known of a place after a call of its operator.
     #[inline(always)]
-    pub fn update_ready(&mut self, place: Place) {
-        if place.lane == 0 {
-            self.queues.update(place.operator);
+    pub fn end_call(&mut self, place: Place, control: &QueryControl) {
+        match place.lane {
+            0 => self.queues.update(place.operator),
+            lane => self.lanes.end_call(lane, control.clock()),
         }
     }
 

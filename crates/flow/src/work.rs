@@ -3,6 +3,12 @@
 //! The home of a run has all operators and all state. A helper has replicas, and uses those without state
 //! ([`crate::Helper`]). If the view of the run may be late, both ask it before each step (`late`).
 //!
+//! | module | holds |
+//! |---|---|
+//! | here | the loop, and the calls of operators |
+//! | `parcels` | what a thread of an open run shares with the others |
+//! | `waits` | messages that wait for reads |
+//!
 //! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from
 //!   a scope to the scope's own operator goes before all others.
 //!
@@ -11,27 +17,29 @@
 //! for the instance is cancelled instead of done. (By number alone it would see the first result only after the
 //! operators inside, whose numbers are higher, have made the last one.)
 
+mod parcels;
+mod waits;
+
 use std::sync::Arc;
 
 use mangrove_graph::compare::watch;
-use mangrove_graph::{Error, ErrorKind, Hold, Result};
+use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::any_operator::AnyOperator;
-use crate::asking::{Answer, Asking, Parking, Wait, held};
+use crate::asking::{Answer, Asking, Wait};
 use crate::batch::Batch;
-use crate::board::{Board, Homebound, Parcel, Parked, Token};
-use crate::cancel::{Cancellation, Disposition, Groups};
+use crate::board::Token;
+use crate::cancel::{Cancellation, Disposition};
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
 use crate::group::{GroupId, NodeId};
 use crate::heavy::{Apart, HeavyInstance};
 use crate::lanes::Place;
-use crate::late::ReadCredit;
 use crate::message::{Body, Message};
 use crate::mutation::{self, Mutation};
-use crate::operator::{Output, WeakState};
-use crate::router::{Router, charge, charge_rest};
-use crate::sharing::{Sharers, Sharing};
+use crate::operator::Output;
+use crate::router::Router;
+use crate::sharing::Sharing;
 use crate::stats::OperatorStats;
 use crate::topology::{OpId, Topology};
 
@@ -99,90 +107,10 @@ impl<B: Batch> Work<B> {
         }
     }
 
-    /// The work of a helper.
-    pub fn helping(
-        topology: Arc<Topology>,
-        operators: Vec<AnyOperator<B>>,
-        context: Arc<Option<B::Context>>,
-        local: Arc<[Option<u8>]>,
-        timed: bool,
-    ) -> Self {
-        let mut work = Work { context, timed, ..Work::new(0, 1, topology, operators) };
-        work.router.local = Some(local);
-        work
-    }
-
-    /// Prepares for late reads, if the view may be late: from now on the work asks it (FLOW-31).
-    pub fn read_late(&mut self, board: &Arc<Board<B>>, credit: ReadCredit) {
-        let is_late = self.context.as_ref().as_ref().is_some_and(|context| B::late(context).is_some());
-        self.asking = is_late.then(|| Box::new(Asking::new(board.clone(), credit)));
-    }
-
-    /// On a helper: begins the run at the operators that it uses. They join the states of the home's operators.
-    pub fn begin_local(&mut self, states: &[Option<WeakState>]) -> Result<()> {
-        let Some(context) = &*self.context else { return Err(Error::bug("a run has begun before it is open")) };
-        for (operator, state) in self.operators.iter_mut().zip(states) {
-            if operator.is_local() || state.is_some() {
-                operator.begin(context)?;
-            }
-            // A state is gone if the run is over.
-            if let Some(state) = state.as_ref().and_then(WeakState::upgrade)
-                && !mutation::is_set(Mutation::ReplicaDoesNotJoin)
-            {
-                operator.join(&state);
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets passing operators send what they hold: all of them, or those whose rows gain nothing by waiting. Returns
-    /// true if messages wait then.
-    pub fn flush(&mut self, all: bool, control: &Arc<QueryControl>) -> Result<bool> {
-        if mutation::is_set(Mutation::PassingOperatorKeepsRows) {
-            return Ok(false);
-        }
-        for id in 0..self.operators.len() as OpId {
-            let operator = &self.operators[id as usize];
-            if let AnyOperator::Stateful(passing) = operator
-                && passing.is_passing()
-                && (all || !operator.keeps_rows())
-            {
-                let flush = |operator: &mut AnyOperator<B>, out: &mut Output<'_, B>| {
-                    operator.flush(out)?;
-                    Ok(Step::Done)
-                };
-                let _done = self.call(id, control, flush)?;
-            }
-        }
-        Ok(self.router.next_ready().is_some())
-    }
-
-    /// Returns true if a passing operator holds rows that gain by waiting for more.
-    pub fn keeps_rows(&self) -> bool {
-        self.operators.iter().any(AnyOperator::keeps_rows)
-    }
-
     /// The counts of this thread.
     pub fn own_stats(&self) -> Vec<OperatorStats> {
         let rows_out = &self.router.rows_out;
         self.stats.iter().zip(rows_out).map(|(stats, rows)| OperatorStats { rows_out: *rows, ..*stats }).collect()
-    }
-
-    /// On a helper: hands its counts over to the board.
-    pub fn account(&mut self, board: &Board<B>, nanos: u64) {
-        board.account(nanos, &self.own_stats());
-        self.stats.fill(OperatorStats::default());
-        self.router.rows_out.fill(0);
-    }
-
-    /// On a helper: the operator whose error ended its work.
-    pub fn failed(&self) -> Option<OpId> {
-        self.failed
-    }
-
-    /// On the home: a helper has failed at this operator.
-    pub fn fail_at(&mut self, operator: Option<OpId>) {
-        self.failed = operator;
     }
 
     /// See [`crate::NodeRuntime::run`].
@@ -216,7 +144,7 @@ impl<B: Batch> Work<B> {
             control.check_at(self.messages)?;
             self.messages += 1;
             self.step::<LATE>(place, control)?;
-            self.router.update_ready(place);
+            self.router.end_call(place, control);
         }
         Ok(if self.router.results.is_empty() { Progress::Yielded } else { Progress::Results })
     }
@@ -225,7 +153,7 @@ impl<B: Batch> Work<B> {
     fn step<const LATE: bool>(&mut self, place: Place, control: &Arc<QueryControl>) -> Result<()> {
         let at = place.operator as usize;
         let started = if self.timed { control.clock().now_nanos() } else { 0 };
-        if let Some(message) = self.router.next_message(place) {
+        if let Some(message) = self.router.begin_call(place, control) {
             self.take::<LATE>(place, message, control)?;
         }
         if self.timed {
@@ -381,92 +309,6 @@ impl<B: Batch> Work<B> {
         Ok(if step == Step::More { Taken::More } else { Taken::Done })
     }
 
-    /// Asks the view for what the next step of a message reads.
-    fn ask(&mut self, id: OpId, port: u8, input: &B, cursor: &Cursor, control: &Arc<QueryControl>) -> Result<Answer> {
-        let (Some(asking), Some(context)) = (&self.asking, &*self.context) else { return Ok(Answer::Go(None)) };
-        let answer = asking.ask(&mut self.operators[id as usize], port, input, cursor, context, control);
-        answer.inspect_err(|_| self.failed = Some(id))
-    }
-
-    /// Lets a message wait for what its next step reads.
-    fn wait(&mut self, mut message: Box<Message<B>>, wait: Wait, control: &Arc<QueryControl>) -> Result<()> {
-        let Some(asking) = &self.asking else { return Err(Error::bug("only a late read is waited for")) };
-        charge_rest(&mut message, control)?;
-        let Message { operator, group, .. } = *message;
-        let is_refused = matches!(wait, Wait::Refused { .. });
-        // FLOW-33. All messages that a helper works on may be worked off in any order.
-        let halts = self.sharing.as_ref().is_some_and(|sharing| is_refused || sharing.keeps_order(operator));
-        let parking = asking.park(message, wait, halts, control);
-        match parking.inspect_err(|_| self.failed = Some(operator))? {
-            Parking::Waits => {
-                // What comes back meanwhile waits on the board until the home looks there.
-                if let Some(sharing) = &mut self.sharing {
-                    sharing.are_away([Token { operator, group }]);
-                    if halts {
-                        sharing.halt(operator);
-                    }
-                }
-                Ok(())
-            }
-            Parking::GoesOn(parked, hold) => self.come_back(Parked { halts: false, ..*parked }, hold, control),
-        }
-    }
-
-    /// Puts a message that has waited back to the front of its inbox.
-    fn come_back(&mut self, parked: Parked<B>, hold: Option<Hold>, control: &Arc<QueryControl>) -> Result<()> {
-        let Parked { mut message, halts, _under_way: under_way, .. } = parked;
-        let operator = message.operator;
-        drop(under_way);
-        message.hold = hold.map(|hold| held(hold, control)).transpose()?;
-        if halts && let Some(sharing) = &mut self.sharing {
-            sharing.resume(operator);
-        }
-        self.router.bring_before_all(message, control)
-    }
-
-    /// In a run with late reads: the next operator that may be called (FLOW-33). If no other one may, a message whose
-    /// hold keeps memory of the view goes on, because the view may wait for that memory.
-    fn next_callable(&mut self) -> Option<Place> {
-        let next = self.router.next_ready()?;
-        match &self.sharing {
-            Some(sharing) if !sharing.may_call(next.operator) && !self.router.has_returned(next) => {
-                self.router.bring_held_forward()
-            }
-            _ => Some(next),
-        }
-    }
-
-    /// Forgets the reads of messages that are canceled, after a change of the cancellations of these groups.
-    #[cold]
-    fn forget_cancelled(&mut self, changed: &[GroupId], control: &Arc<QueryControl>) {
-        let (Some(sharing), Some(asking)) = (&mut self.sharing, &self.asking) else { return };
-        let groups = &self.router.groups;
-        let forgotten = sharing.board().forget(|message| is_cancelled(groups, changed, message, control));
-        for (ticket, mut parked) in forgotten {
-            asking.forget(ticket, self.context.as_ref().as_ref());
-            let Message { operator, body, cursor, .. } = &mut *parked.message;
-            if let Body::Data { batch, charged } = body {
-                control.release(std::mem::take(charged) + cursor.bytes());
-                *batch = None;
-            }
-            *cursor = Cursor::default();
-            if parked.halts {
-                sharing.resume(*operator);
-            }
-            // FLOW-12: between nodes, each message counts when it is taken out.
-            if self.router.nodes > 1 {
-                self.router.accept_shared(parked.message);
-            }
-        }
-    }
-
-    /// At the end of the run: tells the view that nothing waits for reads.
-    pub fn forget_reads(&mut self) {
-        if let Some(asking) = self.asking.take() {
-            asking.forget_all(self.context.as_ref().as_ref());
-        }
-    }
-
     /// Calls an operator, and notes whether it has failed.
     fn call(
         &mut self,
@@ -516,141 +358,6 @@ impl<B: Batch> Work<B> {
         }
         self.router.groups.give_back(reached);
     }
-
-    /// On the home: receives what helpers have sent, and shares work if another thread has none.
-    pub fn meet_helpers(&mut self, control: &Arc<QueryControl>) -> Result<()> {
-        let Some(sharing) = &self.sharing else { return Ok(()) };
-        let board = sharing.board();
-        let is_quiet = !board.has_arrivals() && !board.has_idle_thread();
-        if is_quiet && self.next_callable().is_some() {
-            return Ok(());
-        }
-        let Some(sharing) = &self.sharing else { return Ok(()) };
-        let board = sharing.board().clone();
-        if board.has_arrivals() {
-            for arrival in board.receive() {
-                match arrival {
-                    Homebound::Message(message) => self.router.accept_shared(message),
-                    Homebound::Failed(error, operator) => {
-                        self.fail_at(operator);
-                        return Err(error);
-                    }
-                    Homebound::Done(token) => {
-                        let ends = self.sharing.as_mut().map(|sharing| sharing.is_back(token)).unwrap_or_default();
-                        ends.into_iter().for_each(|end| self.router.accept_shared(end));
-                    }
-                    Homebound::Back(parked, hold) => self.come_back(*parked, hold, control)?,
-                }
-            }
-        }
-        if self.next_callable().is_none() {
-            // The home works off itself what no helper has taken.
-            if let Some(Parcel { token, message, .. }) = board.take_back() {
-                // Before an end that waits in the inbox: it must not overtake the message when the token is closed.
-                self.router.bring_before_all(message, control)?;
-                board.worked_off(token, 1);
-            }
-        } else if board.has_idle_thread()
-            && let Some(sharing) = &self.sharing
-        {
-            let sharers = sharing.sharers().clone();
-            self.share(&board, &sharers, None, control)?;
-        }
-        Ok(())
-    }
-
-    /// Offers about half of the messages that wait at the lowest of these operators: work that is nearest to the source
-    /// has the most to follow. On a helper, they belong to the token of its parcel.
-    pub fn share(
-        &mut self,
-        board: &Board<B>,
-        sharers: &Sharers,
-        token: Option<Token>,
-        control: &Arc<QueryControl>,
-    ) -> Result<()> {
-        let Some((operator, count)) = self.router.queues.lowest_waiting(&sharers.stealable) else { return Ok(()) };
-        let mut messages = if count > 1 {
-            self.router.queues.take_oldest(operator, count / 2)
-        } else {
-            self.split_oldest(operator, sharers.split_rows_min(), control)?.into_iter().collect()
-        };
-        if messages.is_empty() && (sharers.shares_all || self.router.has_work_beside(operator, count)) {
-            messages = self.router.queues.take_oldest(operator, count);
-        }
-        if messages.is_empty() {
-            return Ok(());
-        }
-        let parcels = self.parcels_of(messages, token);
-        if let Some(sharing) = &mut self.sharing {
-            sharing.are_away(parcels.iter().map(|parcel| parcel.token));
-        }
-        board.offer(parcels);
-        Ok(())
-    }
-
-    /// Makes parcels of messages. On a helper, they belong to the token of its own parcel.
-    fn parcels_of(&self, messages: Vec<Box<Message<B>>>, token: Option<Token>) -> Vec<Parcel<B>> {
-        let parcel = |message: Box<Message<B>>| {
-            let own = Token { operator: message.operator, group: message.group };
-            Parcel { token: token.unwrap_or(own), message }
-        };
-        messages.into_iter().map(parcel).collect()
-    }
-
-    /// On a helper: makes parcels of all its messages, in ascending order of their operators.
-    pub fn parcels_of_all(&mut self, token: Token, control: &Arc<QueryControl>) -> Result<Vec<Parcel<B>>> {
-        let messages = self.router.take_all(control)?;
-        Ok(self.parcels_of(messages, Some(token)))
-    }
-
-    /// Cuts the oldest batch that waits at an operator in two. Returns the second part, charged.
-    fn split_oldest(
-        &mut self,
-        operator: OpId,
-        rows_min: usize,
-        control: &Arc<QueryControl>,
-    ) -> Result<Option<Box<Message<B>>>> {
-        let Some(context) = &*self.context else { return Ok(None) };
-        let Some(message) = self.router.queues.oldest(operator) else { return Ok(None) };
-        let Message { port, group, body, cursor, .. } = message;
-        let (port, group) = (*port, *group);
-        let Body::Data { batch: Some(input), charged } = body else { return Ok(None) };
-        let held = *charged + cursor.bytes();
-        let Some(part) = self.operators[operator as usize].split(input, cursor, rows_min, context)? else {
-            return Ok(None);
-        };
-        // FLOW-13: each part is charged for itself.
-        *charged = input.bytes() as u64;
-        let left = *charged + cursor.bytes();
-        control.release(held);
-        control.charge(left)?;
-        let mut second = self.router.message(operator, port, group, Body::data(part.batch));
-        second.cursor = part.cursor;
-        charge(&mut second, control)?;
-        control.charge(second.cursor.bytes())?;
-        Ok(Some(second))
-    }
-
-    /// On a helper: shortens what it has gathered for the home ([`crate::Operator::combine`]), and charges it (FLOW-22).
-    pub fn combine_homebound(&mut self, control: &Arc<QueryControl>) -> Result<()> {
-        let context = self.context.clone();
-        let Some(context) = &*context else { return Err(Error::bug("a helper has the context during its turn")) };
-        let Work { operators, router, asking, .. } = self;
-        for message in &mut router.homebound {
-            let Message { operator, port, body, .. } = &mut **message;
-            let operator = &mut operators[*operator as usize];
-            if let Body::Data { batch, .. } = body
-                && let Some(whole) = batch.take()
-            {
-                // What may be late is read at home, where the message can wait for it.
-                let is_late = asking.is_some()
-                    && !operator.needs(*port, &whole, &Cursor::default(), context, control)?.is_nothing();
-                *batch = Some(if is_late { whole } else { operator.combine(*port, whole, context, control)? });
-            }
-            charge(message, control)?;
-        }
-        Ok(())
-    }
 }
 
 /// Returns the scope group and the tag of the row at hand of a batch, if there is one and it is in a scope.
@@ -668,31 +375,6 @@ enum Taken {
     More,
     /// What its next step reads is not at hand.
     Waits(Wait),
-}
-
-/// Returns true if no row of a message that waits is left to work off. Drops the rows of canceled instances of these
-/// groups.
-fn is_cancelled<B: Batch>(
-    groups: &Groups,
-    changed: &[GroupId],
-    message: &mut Message<B>,
-    control: &QueryControl,
-) -> bool {
-    let Message { operator, group, body, cursor, .. } = message;
-    match groups.disposition(*group, *operator) {
-        Disposition::Drop => true,
-        Disposition::DropTags(tags) if changed.contains(group) => {
-            let Body::Data { batch: Some(batch), .. } = body else { return false };
-            let before = cursor.bytes();
-            batch.discard(&tags, cursor);
-            let after = cursor.bytes();
-            control.release(before.saturating_sub(after));
-            // Charged even if it fails; then the next charge fails, too.
-            let _ = control.charge(after.saturating_sub(before));
-            batch.rows() == 0
-        }
-        Disposition::DropTags(_) | Disposition::Deliver => false,
-    }
 }
 
 /// Returns the error of a run whose comparisons were interrupted. Their results mean nothing, so the outcome of the

@@ -1,5 +1,6 @@
 //! The simulation notices each rule that is broken (feature `mutations`).
 
+mod fair;
 mod simulator;
 mod toys;
 
@@ -18,6 +19,9 @@ fn is_noticed(mutation: Mutation, simulate: fn(Plan, u64)) -> bool {
     };
     if mutation == Mutation::MessagesOutliveCancellation {
         return fails(&nested::a_canceled_group_releases_its_messages);
+    }
+    if mutation == Mutation::TimeOfLaneIsIgnored {
+        return fails(&fair::two_instances_share_time);
     }
     (0..SEEDS).any(|seed| PLANS.iter().any(|plan| fails(&|| simulate(*plan, seed))))
 }
@@ -50,6 +54,7 @@ fn every_broken_rule_is_noticed() {
         Mutation::HeavyRowGoesAfterEnd,
         Mutation::ReplicaDoesNotJoin,
         Mutation::EveryPortIsShared,
+        Mutation::TimeOfLaneIsIgnored,
     ];
     let all_late = [
         Mutation::EndOvertakesParcels,

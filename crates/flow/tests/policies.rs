@@ -1,5 +1,6 @@
 //! Scheduling policies of scopes: each one's order of work on a toy, and that no policy changes a result.
 
+mod fair;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod simulator;
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -7,9 +8,11 @@ mod toys;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fair::Feed;
+use mangrove_flow::clock::ManualClock;
 use mangrove_flow::{
     AnyOperator, Between, Cursor, Exchange, GroupId, Inside, Kernel, NodeRuntime, Operator, OuterTags, Output,
-    Placement, Policy, Progress, QueryLimits, Step, TopologyBuilder,
+    Placement, Policy, Progress, QueryControl, QueryLimits, Step, TopologyBuilder,
 };
 use mangrove_graph::Result;
 use rand::prelude::*;
@@ -121,7 +124,9 @@ fn order_of(numbers: &[i64], inside: Inside, between: Between) -> Vec<i64> {
         AnyOperator::kernel(Noted(log.clone())),
         AnyOperator::stateful(Sink),
     ];
-    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, control(QueryLimits::default()));
+    // The clock stands still.
+    let control = QueryControl::new(QueryLimits::default(), Arc::new(ManualClock::default()), Arc::default());
+    let mut runtime = NodeRuntime::new(0, 1, Arc::new(b.build()), operators, Arc::new(control));
     runtime.begin(None).unwrap();
     runtime.start(Numbers(numbers.iter().map(|n| (0, *n)).collect())).unwrap();
     assert_eq!(runtime.run(usize::MAX).unwrap(), Progress::Complete);
@@ -145,6 +150,10 @@ fn each_policy_has_its_order() {
     assert_eq!(order(Inside::Fifo, Between::Fifo), both_wide);
     assert_eq!(order(Inside::Fifo, Between::Bfs), [one_wide, two_wide].concat());
     assert_eq!(order(Inside::Fifo, Between::Dfs), [two_wide, one_wide].concat());
+    // Of equal times, the oldest.
+    let still = |inside| order_of(&[1, 2], inside, Between::Fair);
+    assert_eq!(still(Inside::Dfs), [one, two].concat());
+    assert_eq!(still(Inside::Bfs), [one_wide, two_wide].concat());
 }
 
 /// Groups with the least rank first; of equal ranks, the oldest.
@@ -157,6 +166,38 @@ fn ranks_order_groups() {
     // Under other policies, ranks say nothing.
     assert_eq!(order_of(&[4, 1], Inside::Dfs, Between::Bfs)[0], 4);
     assert_eq!(order_of(&[1, 4], Inside::Dfs, Between::Dfs)[0], 4);
+}
+
+#[test]
+fn instances_share_measured_time() {
+    fair::two_instances_share_time();
+    // By their arrival, messages are taken in turns. That gives the one with long messages a hundred times as much.
+    let light = Feed { after: 0, instance: 1, messages: 1, rows: 1 };
+    let feeds = [light, Feed { instance: 2, rows: 100, ..light }].repeat(100);
+    let calls = fair::run(&feeds, Between::Fifo, false);
+    assert!(calls.chunks(2).all(|calls| *calls == [(1, 1), (2, 100)]), "{calls:?}");
+}
+
+/// An instance without work for a while takes no more than its part after that: absence gives no credit.
+#[test]
+fn an_absent_instance_gets_no_credit() {
+    let all = |instance, after, messages| Feed { after, instance, messages, rows: 10 };
+    let calls = fair::run(&[all(1, 0, 400), all(2, 0, 1), all(2, 200, 100)], Between::Fair, false);
+    let later: Vec<i64> = calls[202..302].iter().map(|(instance, _)| *instance).collect();
+    assert!(later.windows(2).all(|pair| pair[0] != pair[1]), "they take turns: {later:?}");
+}
+
+/// While one light instance after another comes, a heavy one gets its turns: a new instance begins at the time of the
+/// others, not at zero. Each message that has come back brings a light instance, so there are up to ten at a time.
+#[test]
+fn a_stream_of_new_instances_keeps_none_waiting() {
+    let heavy = Feed { after: 0, instance: 0, messages: 10, rows: 100 };
+    let light = (1..=1_000).map(|n| Feed { after: n as usize, instance: n, messages: 1, rows: 10 });
+    let feeds: Vec<Feed> = std::iter::once(heavy).chain(light).collect();
+    let calls = fair::run(&feeds, Between::Fair, false);
+    let turns: Vec<usize> = (0..calls.len()).filter(|at| calls[*at].0 == 0).collect();
+    let longest = turns.windows(2).map(|turns| turns[1] - turns[0]).max();
+    assert!(longest <= Some(110), "the heavy one waits for {longest:?} calls: {turns:?}");
 }
 
 /// Runs scopes nested three deep on one thread under policies that the seed chooses. Panics if anything is wrong.

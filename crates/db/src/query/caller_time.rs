@@ -8,11 +8,17 @@
 //! A thread reads the clock only after some messages, and a message of a heavy query may take a millisecond. So a plan
 //! whose last runs all moved begins on an executor ([`LastRuns`]).
 //!
+//! The tenant of the query pays for that time, too ([`pay`]). A light query reads no clock, so an estimate stands for its
+//! time. Each thread adds up what it owes, and hands it over to the executors when it is worth a lock.
+//!
 //! - **DB-8.** The callers' threads together work for about [`CALLERS_NANOS`] for each core on queries that have begun
 //!   together, however many they are. So the more threads there are, the sooner does each query move.
 
+use std::cell::RefCell;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use mangrove_flow::schedule::Tenant;
 
 /// The messages that a query processes before its thread reads the clock. Most light queries are over then.
 pub(crate) const FIRST_MESSAGES: u64 = 8;
@@ -22,6 +28,36 @@ pub(crate) const MESSAGES_PER_READING: u64 = 4;
 
 /// The time of the callers' threads, for each core.
 const CALLERS_NANOS: u64 = 1_000_000;
+
+/// The estimate for the messages of a query before the first reading of the clock.
+const UNREAD_NANOS: u64 = 2_000;
+
+/// A thread hands over what a tenant owes when it is as much as this.
+const HAND_OVER_NANOS: u64 = 100_000;
+
+/// The tenants for which a thread adds up what they owe. For further ones, it hands over the time of each query.
+const OWING_TENANTS_MAX: usize = 8;
+
+thread_local! {
+    /// What tenants owe for queries on this thread. If the thread ends, that is lost.
+    static OWED: RefCell<Vec<(Tenant, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Adds the time of a query on this thread to what its tenant owes. Calls `hand_over` with an amount that is large enough
+/// for a lock, or if the query moves to an executor, which takes a lock anyway.
+pub(crate) fn pay(tenant: &Tenant, nanos: u64, moves: bool, hand_over: impl FnOnce(&Tenant, u64)) {
+    OWED.with_borrow_mut(|owed| {
+        let at = owed.iter().position(|(owing, _)| owing == tenant).unwrap_or_else(|| {
+            owed.push((tenant.clone(), 0));
+            owed.len() - 1
+        });
+        owed[at].1 += nanos;
+        if moves || owed[at].1 >= HAND_OVER_NANOS || owed.len() > OWING_TENANTS_MAX {
+            let (tenant, nanos) = owed.swap_remove(at);
+            hand_over(&tenant, nanos);
+        }
+    });
+}
 
 /// The threads of callers that run a query, which has had its first messages.
 static CALLERS: AtomicU64 = AtomicU64::new(0);
@@ -33,6 +69,8 @@ static CORES: LazyLock<u64> =
 #[derive(Default)]
 pub(crate) struct CallerTime {
     spent_nanos: u64,
+    /// Of the time since it began to run: the part before the last reading of the clock.
+    running_nanos: u64,
     /// When it began to run; `None` while it stands still.
     since_nanos: Option<u64>,
 }
@@ -45,7 +83,8 @@ impl CallerTime {
             CALLERS.fetch_add(1, Ordering::Relaxed);
             now_nanos
         });
-        let spent = self.spent_nanos + now_nanos.saturating_sub(since);
+        self.running_nanos = now_nanos.saturating_sub(since);
+        let spent = self.spent_nanos + self.running_nanos;
         is_over(spent, CALLERS.load(Ordering::Relaxed), *CORES)
     }
 
@@ -54,7 +93,14 @@ impl CallerTime {
         if let Some(since) = self.since_nanos.take() {
             CALLERS.fetch_sub(1, Ordering::Relaxed);
             self.spent_nanos += now_nanos().saturating_sub(since);
+            self.running_nanos = 0;
         }
+    }
+
+    /// Returns the nanoseconds that the tenant of the query pays for: the time that was read, and an estimate for the
+    /// first messages. It is wall time, in which the thread may have waited for a core, so it has a bound.
+    pub fn to_pay(&self) -> u64 {
+        (UNREAD_NANOS + self.spent_nanos + self.running_nanos).min(CALLERS_NANOS)
     }
 }
 
@@ -121,6 +167,42 @@ mod tests {
         runs.add_heavy();
         runs.add_light();
         assert!(!runs.were_heavy());
+    }
+
+    #[test]
+    fn a_query_pays_for_the_time_that_was_read() {
+        let mut time = CallerTime::default();
+        assert_eq!(time.to_pay(), UNREAD_NANOS, "a light query reads no clock");
+        let _ = time.is_over(1_000);
+        let _ = time.is_over(5_000);
+        assert_eq!(time.to_pay(), UNREAD_NANOS + 4_000);
+        time.stop(|| 8_000);
+        assert_eq!(time.to_pay(), UNREAD_NANOS + 7_000);
+        let _ = time.is_over(100_000);
+        let _ = time.is_over(101_000);
+        assert_eq!(time.to_pay(), UNREAD_NANOS + 8_000, "the reader's time does not count");
+        let _ = time.is_over(1_000_000_000);
+        assert_eq!(time.to_pay(), CALLERS_NANOS);
+    }
+
+    /// Nothing is lost or doubled, however many tenants a thread serves.
+    #[test]
+    fn what_tenants_owe_is_handed_over_in_large_amounts() {
+        for tenants in [1, 3, 20] {
+            let mut handed_over = std::collections::BTreeMap::<Tenant, u64>::new();
+            let mut calls = 0;
+            for n in 0..1_200 {
+                pay(&Tenant::new(format!("{tenants}/{}", n % tenants)), UNREAD_NANOS, false, |tenant, nanos| {
+                    *handed_over.entry(tenant.clone()).or_default() += nanos;
+                    calls += 1;
+                });
+            }
+            let left = OWED.take();
+            assert!(left.len() <= OWING_TENANTS_MAX && left.iter().all(|(_, nanos)| *nanos < HAND_OVER_NANOS));
+            left.into_iter().for_each(|(tenant, nanos)| *handed_over.entry(tenant).or_default() += nanos);
+            assert!(handed_over.values().all(|sum| *sum == 1_200 / tenants * UNREAD_NANOS), "{handed_over:?}");
+            assert!(tenants > OWING_TENANTS_MAX as u64 || calls <= 1_200 * UNREAD_NANOS / HAND_OVER_NANOS, "{calls}");
+        }
     }
 
     #[test]

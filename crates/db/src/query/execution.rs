@@ -194,12 +194,12 @@ impl Execution {
     pub fn run_inline(
         &mut self,
         messages: usize,
+        time: &mut CallerTime,
         materialize: Materialize,
         accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
     ) -> Result<bool> {
         let begin = self.messages();
         let (first, until) = (begin + FIRST_MESSAGES, begin + messages as u64);
-        let mut time = CallerTime::default();
         loop {
             let so_far = self.messages();
             if so_far >= until || so_far >= first && time.is_over(self.now_nanos()) {

@@ -121,6 +121,14 @@ impl Executors {
         started.map_or_else(ExecutorLoad::default, |executors| executors.load())
     }
 
+    /// As [`Executors::owe`], on the executors of the process. Until they are started, no tenant owes anything.
+    pub fn owe_shared(tenant: &Tenant, nanos: u64) {
+        let started = SHARED.lock().started.clone();
+        if let Some(executors) = started {
+            executors.owe(tenant, nanos);
+        }
+    }
+
     /// Returns a tenant's part of the executors of the process at the moment, without starting them.
     pub fn shared_share(tenant: &Tenant) -> TenantShare {
         let shared = SHARED.lock();
@@ -168,6 +176,12 @@ impl Executors {
     /// waits for one, so it must not be needed for the end of its query.
     pub fn spawn_helper(&self, tenant: &Tenant, make: impl FnOnce(Waker) -> Box<dyn Task>) {
         self.scheduler.spawn(tenant, TaskClass::Helper, make);
+    }
+
+    /// Charges a tenant for queries that ran on the threads of their callers for this many nanoseconds (FLOW-48). The
+    /// call does not wait for the queue of tasks.
+    pub fn owe(&self, tenant: &Tenant, nanos: u64) {
+        self.scheduler.owe(tenant, nanos);
     }
 
     /// Sets the weight of a tenant, now and for later. [`Weight::DEFAULT`] removes the entry.

@@ -6,8 +6,13 @@
 //!   after it has seen an empty queue and has entered itself as parked, both under the lock. Each added task removes a
 //!   parked executor from the list and wakes it, except for one task at a time that the spinning executor takes. The
 //!   spinning executor looks into the queue again, under the lock, after it has ceased to spin.
+//!
+//! What tenants owe for runs on the threads of callers (FLOW-48) has a lock of its own, which is taken inside the lock
+//! of the queue or alone. So such a thread never waits for the queue.
 
 use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 use super::fair_queue::{FairQueue, TaskClass, Ticket};
 use super::idle::{self, IdleExecutors};
@@ -15,7 +20,10 @@ use super::task::{Task, TaskCell, TaskStatus};
 use super::tenant::{Tenant, TenantShare, Weight};
 use super::thread::cpu_nanos;
 use crate::clock::{Clock, MonotonicClock};
-use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, Thread, park};
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering, Thread, park};
+
+/// The tenants whose debts may wait to be charged. An executor charges them at the end of each turn.
+const OWING_TENANTS_MAX: usize = 1_024;
 
 /// A task that an executor runs, with the ticket of its place in the queue.
 struct RunningTask {
@@ -40,6 +48,10 @@ pub(super) struct Scheduler {
     queued: AtomicUsize,
     /// Executors that are parked or look for work. No other memory is published with this counter.
     idle: AtomicUsize,
+    /// Nanoseconds that tenants owe, and that the queue has not charged.
+    owed: Mutex<HashMap<Tenant, u64>>,
+    /// True if `owed` has an entry. It becomes true after the entry was made, and false before the entries are taken.
+    is_owed: AtomicBool,
     /// True if an executor without work may spin.
     may_spin: bool,
     clock: MonotonicClock,
@@ -52,6 +64,8 @@ impl Scheduler {
             state: Mutex::default(),
             queued: AtomicUsize::new(0),
             idle: AtomicUsize::new(count),
+            owed: Mutex::default(),
+            is_owed: AtomicBool::new(false),
             may_spin,
             clock: MonotonicClock::default(),
         }
@@ -71,12 +85,36 @@ impl Scheduler {
             if state.closed {
                 return;
             }
+            self.charge_owed(&mut state);
             add(&mut state.queue);
             let queued = self.publish_length(&state);
             state.idle.wake_for(queued)
         };
         // FLOW-27: outside of the lock, for which the woken thread would wait.
         woken.as_ref().map(Thread::unpark);
+    }
+
+    /// Notes that queries of a tenant ran for this long on the threads of their callers (FLOW-48).
+    pub fn owe(&self, tenant: &Tenant, nanos: u64) {
+        {
+            let mut owed = self.owed.lock();
+            if owed.len() >= OWING_TENANTS_MAX && !owed.contains_key(tenant) {
+                return;
+            }
+            let sum = owed.entry(tenant.clone()).or_default();
+            *sum = sum.saturating_add(nanos);
+        }
+        // Relaxed: the lock publishes the entry. An executor that misses the flag sees it after its next turn.
+        self.is_owed.store(true, Ordering::Relaxed);
+    }
+
+    /// Charges tenants for what they owe.
+    fn charge_owed(&self, state: &mut State) {
+        if self.is_owed.load(Ordering::Relaxed) {
+            self.is_owed.store(false, Ordering::Relaxed);
+            let owed = std::mem::take(&mut *self.owed.lock());
+            state.queue.owe(owed);
+        }
     }
 
     fn publish_length(&self, state: &State) -> usize {
@@ -145,6 +183,7 @@ impl Scheduler {
         let RunningTask { cell, mut ticket } = running;
         cell.add_cpu_nanos(nanos);
         let mut state = self.state.lock();
+        self.charge_owed(&mut state);
         state.queue.charge(&mut ticket, nanos);
         let Some(ticket) = cell.end_turn(status, ticket) else {
             let next = self.take(&mut state);

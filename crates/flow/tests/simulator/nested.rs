@@ -376,7 +376,9 @@ pub fn answer(below: i64) -> i64 {
 pub fn policies(random: &mut StdRng) -> [Policy; 3] {
     std::array::from_fn(|_| Policy {
         inside: *[Inside::Dfs, Inside::Bfs, Inside::Fifo].choose(random).unwrap_or(&Inside::Dfs),
-        between: *[Between::Fifo, Between::Bfs, Between::Dfs, Between::Rank].choose(random).unwrap_or(&Between::Fifo),
+        between: *[Between::Fifo, Between::Bfs, Between::Dfs, Between::Rank, Between::Fair]
+            .choose(random)
+            .unwrap_or(&Between::Fifo),
         // Zero stands for no limit.
         instances_max: NonZeroU32::new(*[0, 1, 2, 5].choose(random).unwrap_or(&0)),
     })

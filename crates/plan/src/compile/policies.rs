@@ -34,7 +34,8 @@ pub(super) fn read(policy: &mut ScopePolicy, site: &Site<'_>, key: &str, value: 
             site.invalid(format_args!(
                 "a policy is \"dfs\", \"bfs\" or \"fifo\", or two of them, such as \"bfs/dfs\": the order between \
                  instances and the order of the steps inside; the order between instances may be a value, as in \
-                 \"by age\", \"by age desc/dfs\" or \"by sack()\"; not {}",
+                 \"by age\", \"by age desc/dfs\" or \"by sack()\", or \"fair\", by which instances share time; \
+                 not {}",
                 describe(value)
             ))
         })?);

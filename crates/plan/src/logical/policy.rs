@@ -89,13 +89,19 @@ pub enum InstanceOrder {
     Work(WorkOrder),
     /// By a value of the traverser that opens it.
     By(Priority),
+    /// By the time that its steps have taken: the least first.
+    Fair,
 }
+
+/// How [`InstanceOrder::Fair`] is written.
+const FAIR: &str = "fair";
 
 impl fmt::Display for InstanceOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             InstanceOrder::Work(order) => f.write_str(order.name()),
             InstanceOrder::By(priority) => priority.fmt(f),
+            InstanceOrder::Fair => f.write_str(FAIR),
         }
     }
 }
@@ -111,7 +117,7 @@ pub struct WorkOrders {
 
 impl WorkOrders {
     /// Reads the value of `with("policy", …)`: two orders with a slash between them, or one. One that a step inside can
-    /// have stands for both; by a priority, steps inside are depth first.
+    /// have stands for both; with any other one, steps inside are depth first.
     pub fn of_text(text: &str) -> Option<Self> {
         let (between, inside) = match text.rsplit_once('/') {
             Some((between, inside)) => (between, Some(WorkOrder::of_name(inside)?)),
@@ -120,7 +126,10 @@ impl WorkOrders {
         Some(match WorkOrder::of_name(between) {
             Some(order) => WorkOrders { between: InstanceOrder::Work(order), inside: inside.unwrap_or(order) },
             None => {
-                let between = InstanceOrder::By(Priority::of_text(between)?);
+                let between = match between {
+                    FAIR => InstanceOrder::Fair,
+                    other => InstanceOrder::By(Priority::of_text(other)?),
+                };
                 WorkOrders { between, inside: inside.unwrap_or(WorkOrder::Dfs) }
             }
         })
@@ -129,7 +138,7 @@ impl WorkOrders {
     /// The order of instances by a value, if they have one.
     pub fn priority(&self) -> Option<&Priority> {
         match &self.between {
-            InstanceOrder::Work(_) => None,
+            InstanceOrder::Work(_) | InstanceOrder::Fair => None,
             InstanceOrder::By(priority) => Some(priority),
         }
     }
@@ -167,6 +176,30 @@ impl ScopePolicy {
         ScopePolicy {
             orders: self.orders.clone().or_else(|| around.orders.clone()),
             instances_max: self.instances_max.or(around.instances_max),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_read_as_they_are_shown() {
+        let shown = |text: &str| WorkOrders::of_text(text).map(|orders| orders.to_string());
+        for (text, expected) in [
+            ("bfs", "bfs/bfs"),
+            ("fifo/dfs", "fifo/dfs"),
+            ("fair", "fair/dfs"),
+            ("fair/fifo", "fair/fifo"),
+            ("by age desc/bfs", "by age desc/bfs"),
+            ("by sack()", "by sack()/dfs"),
+        ] {
+            assert_eq!(shown(text).as_deref(), Some(expected));
+            assert_eq!(shown(expected).as_deref(), Some(expected));
+        }
+        for text in ["", "fair/", "fair/fair", "dfs/fair", "Fair", "fair desc", "by ", "random"] {
+            assert_eq!(shown(text), None, "{text}");
         }
     }
 }

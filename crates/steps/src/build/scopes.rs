@@ -237,6 +237,7 @@ impl Builder {
             InstanceOrder::Work(WorkOrder::Bfs) => Between::Bfs,
             InstanceOrder::Work(WorkOrder::Fifo) => Between::Fifo,
             InstanceOrder::By(_) => Between::Rank,
+            InstanceOrder::Fair => Between::Fair,
         });
         self.topology.set_policy(scope, Policy { inside, between, instances_max: policy.instances_max });
     }

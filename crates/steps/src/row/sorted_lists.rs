@@ -90,6 +90,8 @@ impl SortedLists {
         let mut begins = vec![usize::MAX; missing.len()];
         let (mut cursor, mut done) = (ExpandCursor::default(), false);
         while !done {
+            // The list of a hub is read in one call, which ends with its query all the same.
+            out.control().check()?;
             self.expansion.clear();
             done = view.expand(&missing, &request, &mut cursor, &mut self.expansion)?;
             for (row, neighbor) in self.expansion.row.iter().zip(&self.expansion.neighbor) {

@@ -58,6 +58,26 @@ fn a_short_task_overtakes_long_ones() {
     assert_eq!(rest, vec![1, 2]);
 }
 
+/// A tenant whose queries ran on the threads of their callers waits for those that waited meanwhile (FLOW-48).
+#[test]
+fn runs_on_callers_threads_are_paid_for() {
+    for (owed_nanos, expected) in [(0, [1, 2]), (50_000_000, [2, 1])] {
+        let executors = start(1);
+        let (say, heard) = mpsc::channel();
+        let (open, gate) = mpsc::channel();
+        executors.spawn(&tenant(), |_| Box::new(Gate(gate)));
+        let [inline, other] = ["inline", "other"].map(Tenant::new);
+        executors.owe(&inline, owed_nanos / 2);
+        executors.owe(&inline, owed_nanos / 2);
+        for (tenant, name) in [(inline, 1), (other, 2)] {
+            let say = say.clone();
+            executors.spawn(&tenant, |_| Box::new(Countdown { left: 0, say, name }));
+        }
+        open.send(()).unwrap();
+        assert_eq!([heard.recv().unwrap(), heard.recv().unwrap()], expected, "{owed_nanos} ns owed");
+    }
+}
+
 /// Keeps its executors alive.
 struct Owner {
     executors: Option<Arc<Executors>>,

@@ -22,6 +22,10 @@
 //! - **FLOW-26.** A helper is chosen only if no query waits. Helpers of all tenants are in an order of their own, by
 //!   the same virtual times of tenants.
 //!
+//! - **FLOW-48.** A tenant pays for the time of its queries on the threads of their callers: it is added to the tenant's
+//!   virtual time while another tenant has a task. Such a debt is at most [`DEBT_NANOS_MAX`] above the floor, because no
+//!   queue limits how much a tenant does there.
+//!
 //! A tenant without a task keeps its virtual time until the floor has passed it. Otherwise a client could lose its debt
 //! by sending its queries one after the other.
 //!
@@ -54,6 +58,11 @@ const TURN_NANOS_MIN: u64 = 1_000;
 
 /// Tenants without a task whose virtual times are kept. Above this number, those with the least debt are forgotten.
 const ABSENT_TENANTS_MAX: usize = 1_024;
+
+/// How far above the floor the virtual time of a tenant may come by the time on the threads of callers. So a query of the
+/// tenant waits for a second of another tenant's time, but not for all of an hour in which the tenant had only light
+/// queries.
+const DEBT_NANOS_MAX: VirtualTime = 1_000_000_000;
 
 /// What a task takes from turn to turn: its tenant and its virtual time. The owner of the queue keeps the ticket while
 /// the task runs or waits to be woken.
@@ -156,10 +165,7 @@ impl<T> FairQueue<T> {
 
     /// Adds a new task.
     pub fn add(&mut self, tenant: &Tenant, class: TaskClass, task: T) {
-        let number = match self.numbers.get(tenant) {
-            Some(number) => *number,
-            None => self.add_tenant(tenant),
-        };
+        let number = self.number_of(tenant);
         let start = self.start_of_newcomer(class);
         let state = self.state(number);
         // FLOW-25: a tenant that comes back starts as a new one does, or later if it has a debt.
@@ -222,6 +228,26 @@ impl<T> FairQueue<T> {
         state.has_run = true;
         state.time += nanos * VirtualTime::from(Weight::DEFAULT.get()) / VirtualTime::from(state.weight.get());
         self.reorder(number);
+    }
+
+    /// Adds the time for which queries of tenants ran on the threads of their callers (FLOW-48).
+    pub fn owe(&mut self, owed: impl IntoIterator<Item = (Tenant, u64)>) {
+        let mut present = self.tenants.iter().flatten().filter(|state| !state.is_absent());
+        let (first, second) = (present.next().map(|state| state.number.0), present.next().is_some());
+        // If no tenant has a task, none waits.
+        let Some(first) = first else { return };
+        for (tenant, nanos) in owed {
+            let number = self.number_of(&tenant);
+            if number == first && !second {
+                continue;
+            }
+            let floor = self.floor;
+            let state = self.state(number);
+            let more = VirtualTime::from(nanos) * VirtualTime::from(Weight::DEFAULT.get());
+            let time = state.time.max(floor) + more / VirtualTime::from(state.weight.get());
+            state.time = time.min(floor + DEBT_NANOS_MAX).max(state.time);
+            self.reorder(number);
+        }
     }
 
     /// Returns true if a task that has had a turn would be next again. Then its next turn has begun, without a way
@@ -293,6 +319,13 @@ impl<T> FairQueue<T> {
             if let Some(position) = position {
                 order.insert((position, number));
             }
+        }
+    }
+
+    fn number_of(&mut self, tenant: &Tenant) -> usize {
+        match self.numbers.get(tenant) {
+            Some(number) => *number,
+            None => self.add_tenant(tenant),
         }
     }
 

@@ -212,6 +212,46 @@ fn an_absence_gives_no_credit() {
     assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
 }
 
+/// FLOW-48: a tenant all of whose queries ran on the threads of their callers waits until another one has had as much, or
+/// until the debt is at its bound.
+#[test]
+fn runs_on_callers_threads_are_a_debt() {
+    const MILLI: u64 = 1_000_000;
+    for (owed_millis, of_weight, waits_millis) in [(0, 100, 0), (100, 100, 100), (100, 200, 50), (60_000, 100, 1_000)] {
+        let mut simulation = Simulation::new(1, 8);
+        let inline = Tenant::new("inline");
+        simulation.queue.set_weight(&inline, weight(of_weight));
+        simulation.add_endless("other", 2);
+        for _ in 0..1_000 {
+            simulation.step();
+        }
+        for _ in 0..10 {
+            simulation.queue.owe([(inline.clone(), owed_millis * MILLI / 10)]);
+        }
+        simulation.add_endless("inline", 1);
+        let before = simulation.nanos("other");
+        while simulation.nanos("inline") == 0 {
+            simulation.step();
+        }
+        let waited = simulation.nanos("other") - before;
+        let difference = waited.abs_diff(waits_millis * MILLI);
+        assert!(difference <= 2 * TURN_NANOS_MAX, "{owed_millis} ms owed, weight {of_weight}: waited for {waited} ns");
+    }
+}
+
+/// A run on the thread of its caller is no debt if no other tenant has a task.
+#[test]
+fn where_no_other_tenant_waits_there_is_no_debt() {
+    let [inline, other] = ["inline", "other"].map(Tenant::new);
+    let mut queue = FairQueue::default();
+    queue.owe([(inline.clone(), 1_000_000_000)]);
+    queue.add(&inline, TaskClass::Query, 1);
+    queue.owe([(inline.clone(), 1_000_000_000)]);
+    queue.add(&other, TaskClass::Query, 2);
+    let (_first, number) = queue.take().unwrap();
+    assert_eq!(number, 1);
+}
+
 /// FLOW-25: newcomers arrive all the time, more than the executors can serve.
 #[test]
 fn newcomers_starve_no_task() {
