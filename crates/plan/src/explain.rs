@@ -226,6 +226,7 @@ pub fn describe(operator: &Op) -> String {
         }
         Op::Group { .. } => "group: scope a key".to_owned(),
         Op::GroupCount { .. } => "group count".to_owned(),
+        Op::MemberOfName { found, name, .. } => format!("is {}within {name}", if *found { "" } else { "not " }),
         Op::CompareName { equal, name, .. } => format!("is {}{name}", if *equal { "" } else { "not " }),
         Op::Aggregate(name) => format!("aggregate {name}"),
         Op::Tree { side_effect: Some(name), .. } => format!("tree {name}"),

@@ -294,6 +294,15 @@ impl Lowering<'_> {
                 let equal = *comparison == Comparison::Eq;
                 chain.push(Op::CompareName { equal, name: name.clone(), lookup: *lookup });
             }
+            Step::WherePredicate {
+                start: None,
+                test: test @ (LabelTest::Within(names) | LabelTest::Without(names)),
+                by,
+                lookup,
+            } if by.iter().all(|b| *b == By::Identity) && names.len() == 1 => {
+                let found = matches!(test, LabelTest::Within(_));
+                chain.push(Op::MemberOfName { found, name: names[0].clone(), lookup: *lookup });
+            }
             Step::WherePredicate { start, test, by, lookup } => {
                 let names = std::iter::once(start.clone()).chain(test.names().into_iter().cloned().map(Some));
                 let names = names.map(|name| (name, *lookup)).collect();

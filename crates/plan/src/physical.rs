@@ -274,6 +274,16 @@ pub enum Op {
         /// Where the name is looked for.
         lookup: Lookup,
     },
+    /// Looks for the object in the value of a name: `where(within("a"))`, `where(without("a"))`. A value that is no
+    /// collection is compared with it. It needs no computed columns.
+    MemberOfName {
+        /// True keeps objects that are found, false the others.
+        found: bool,
+        /// The name.
+        name: Name,
+        /// Where the name is looked for.
+        lookup: Lookup,
+    },
     /// A test between computed columns. The first is the left side; the others are the values of the test's names in
     /// order.
     CompareComputed(LabelTest),

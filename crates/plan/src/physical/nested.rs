@@ -106,6 +106,7 @@ macro_rules! define_visitor {
                 | Op::Is(_)
                 | Op::Members(..)
                 | Op::CompareName { .. }
+                | Op::MemberOfName { .. }
                 | Op::CompareComputed(_)
                 | Op::PathShape { .. }
                 | Op::Discard

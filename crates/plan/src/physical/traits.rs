@@ -150,6 +150,7 @@ impl Op {
             Op::Sack => row("sack").makes_objects(),
             Op::Is(_) => row("is").tests(),
             Op::CompareName { .. } => row("compare").tests(),
+            Op::MemberOfName { .. } => row("member").tests(),
             Op::CompareComputed(_) => row("compare").tests(),
             Op::Identity => row("identity").tests(),
             Op::Members(..) => row("members"),

@@ -27,6 +27,7 @@ use crate::row::call::CallService;
 use crate::row::closing::{Closing, ClosingKind};
 use crate::row::expand::{Degrees, EdgeVertex, Expand};
 use crate::row::intersect::Intersect;
+use crate::row::members_of_names::MemberOfName;
 use crate::row::one_by_one::OneByOne;
 use crate::row::operator::RowAdapter;
 use crate::row::source::{CountAll, ElementSource};
@@ -143,6 +144,10 @@ impl Builder {
             Op::CompareName { equal, name, lookup } => {
                 let compare = paths::CompareName { equal: *equal, name: name.clone(), lookup: *lookup };
                 self.row(&tail, RowLocation::Anywhere, stage, false, compare)?
+            }
+            Op::MemberOfName { found, name, lookup } => {
+                let member = MemberOfName::new(*found, name.clone(), *lookup);
+                self.row(&tail, RowLocation::Anywhere, stage, false, member)?
             }
             Op::PathShape { simple, computed, segment } => self.map(
                 &tail,

@@ -6,7 +6,7 @@
 //! | [`closing`], [`intersect`], [`sorted_lists`] | edges between two known vertices, intersections of neighbor lists |
 //! | [`filter`], [`members`] | `has()`, `is()`, `all()`, `any()`, semi-joins over degrees |
 //! | [`property`] | `values()`, `valueMap()`, `elementMap()` |
-//! | [`paths`], [`sack`], [`one_by_one`] | `path()`, `select()`, `as()`, `sack()`; rows one at a time |
+//! | [`paths`], [`members_of_names`], [`sack`], [`one_by_one`] | `path()`, `select()`, `as()`, `sack()`; rows one at a time |
 //! | [`function`], [`formula`], [`local`] | text, collections, dates, `math()`, `format()`, `Scope.local` |
 //! | [`call`] | `call()` |
 //!
@@ -23,6 +23,7 @@ pub(crate) mod intersect;
 pub(crate) mod local;
 pub(crate) mod map;
 pub(crate) mod members;
+pub(crate) mod members_of_names;
 pub(crate) mod one_by_one;
 pub(crate) mod operator;
 pub(crate) mod paths;

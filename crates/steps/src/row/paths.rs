@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use mangrove_graph::compare::Equivalent;
-use mangrove_graph::compare::watched::{equal, is_among};
-use mangrove_graph::{EdgeId, Error, FastSet, PathValue, Result, Value, VertexId};
+use mangrove_graph::compare::watched::equal;
+use mangrove_graph::{Error, FastSet, PathValue, Result, Value};
 use mangrove_gremlin::{Comparison, TextOperation};
 use mangrove_plan::logical::{LabelTest, Lookup, Name, Segment};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::row::map::{MapOperator, ValueTarget};
+use crate::row::members_of_names::HashedMembers;
 use crate::row::operator::RowOperator;
 use crate::rows::named::{NamedValues, named_values};
 use crate::rows::path::{self, newest_first};
@@ -216,65 +217,6 @@ pub(crate) struct CompareComputed {
     members: HashedMembers,
 }
 
-/// The members of the collection that `within("x")` was last applied to, hashed, because many rows share one
-/// collection.
-#[derive(Default)]
-struct HashedMembers {
-    /// The collection, kept so that no other one gets its address.
-    of: Option<Value>,
-    vertices: FastSet<VertexId>,
-    edges: FastSet<EdgeId>,
-}
-
-/// A collection of at least this many members is hashed.
-const HASHED_MEMBERS_MIN: usize = 16;
-
-impl HashedMembers {
-    /// Returns true if the collection contains a value; `None` if the caller must search it.
-    fn contain(&mut self, left: &Value, collection: &Value) -> Option<bool> {
-        let len = match collection {
-            Value::List(values) | Value::Set(values) => values.len(),
-            Value::BulkSet(values) => values.len(),
-            _ => return None,
-        };
-        if len < HASHED_MEMBERS_MIN || !matches!(left, Value::Vertex(_) | Value::Edge(_)) {
-            return None;
-        }
-        if !self.of.as_ref().is_some_and(|known| is_same_collection(known, collection)) {
-            self.hash(collection);
-        }
-        match left {
-            Value::Vertex(id) => Some(self.vertices.contains(id)),
-            Value::Edge(id) => Some(self.edges.contains(id)),
-            _ => None,
-        }
-    }
-
-    fn hash(&mut self, collection: &Value) {
-        self.vertices.clear();
-        self.edges.clear();
-        let mut add = |value: &Value| match value {
-            Value::Vertex(id) => drop(self.vertices.insert(*id)),
-            Value::Edge(id) => drop(self.edges.insert(*id)),
-            _ => {}
-        };
-        match collection {
-            Value::List(values) | Value::Set(values) => values.iter().for_each(&mut add),
-            Value::BulkSet(values) => values.iter().for_each(|(value, _)| add(value)),
-            _ => {}
-        }
-        self.of = Some(collection.clone());
-    }
-}
-
-fn is_same_collection(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::List(a), Value::List(b)) | (Value::Set(a), Value::Set(b)) => Arc::ptr_eq(a, b),
-        (Value::BulkSet(a), Value::BulkSet(b)) => Arc::ptr_eq(a, b),
-        _ => false,
-    }
-}
-
 /// A [`LabelTest`] with its names replaced by computed columns.
 enum ComputedTest {
     Compare(Comparison, usize),
@@ -360,12 +302,7 @@ fn holds(test: &ComputedTest, rows: &Rows, row: usize, members: &mut HashedMembe
 fn among(left: &Value, names: &[usize], rows: &Rows, row: usize, members: &mut HashedMembers) -> Result<bool> {
     for &name in names {
         let right = rows.computed_value(name, row).ok_or_else(|| Error::bug("a tested computed column has a value"))?;
-        let found = members.contain(left, right).unwrap_or_else(|| match right {
-            Value::List(values) | Value::Set(values) => is_among(left, values.iter()),
-            Value::BulkSet(values) => is_among(left, values.iter().map(|(v, _)| v)),
-            value => equal(left, value),
-        });
-        if found {
+        if members.contain(left, right) {
             return Ok(true);
         }
     }
