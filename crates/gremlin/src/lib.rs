@@ -24,7 +24,6 @@ pub mod message;
 pub mod parameters;
 mod predicate;
 mod print;
-mod profile;
 pub mod script;
 mod suggest;
 mod terms;
@@ -38,8 +37,8 @@ pub use bytecode::{
 pub use encoding::{Encoding, as_texts, decode_graphbinary_frame, split_frame};
 pub use parameters::{Parameters, bind};
 pub use print::Literal;
-pub use profile::ProfileTable;
 pub use script::{
     ParseOptions, ScriptStatement, Statement, Statements, Terminal, TransactionCommand, is_unfinished, parse, parse_one,
 };
 pub use suggest::suggest;
+pub use text::ProfileTable;

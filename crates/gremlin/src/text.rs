@@ -4,13 +4,16 @@
 //! [`Encoding::GraphBinaryText`](crate::Encoding::GraphBinaryText) for every result. It is not made to be parsed;
 //! `print` makes text that can be. A bulk is a number here, so the text is not much longer than the value is large.
 
+mod profile;
+
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use mangrove_graph::{Detached, Tree, Value};
 
 use crate::print::direction_name;
-use crate::profile::ProfileTable;
 use crate::terms::token_name;
+
+pub use self::profile::ProfileTable;
 
 /// A value as text for people.
 #[derive(Clone, Copy, Debug)]

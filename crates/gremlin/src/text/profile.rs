@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 
 use mangrove_graph::{OperatorMetrics, TraversalMetrics, Value};
 
-use crate::text::Plain;
+use super::Plain;
 
 /// Metrics as a table.
 #[derive(Clone, Copy, Debug)]
