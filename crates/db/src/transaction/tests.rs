@@ -55,7 +55,8 @@ fn a_search_that_finds_nothing_is_done_in_parts() {
     let transaction = database.begin_read().unwrap();
     for script in ["g.V(1).as('a').V(0).out('e').where(eq('a'))", "g.V(1).as('a').V(0).where(out('e').where(eq('a')))"]
     {
-        let (light, none) = messages(&transaction, &script.replace("V(0)", "V(2)"), usize::MAX);
+        // The other hub has no such edges.
+        let (light, none) = messages(&transaction, &script.replace("V(0)", "V(1)"), usize::MAX);
         assert_eq!(none, None);
         let (all, none) = messages(&transaction, script, usize::MAX);
         assert_eq!(none, None);
