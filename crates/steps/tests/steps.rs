@@ -181,6 +181,35 @@ fn scopes_let_rows_in_and_out_in_steps() {
     }
 }
 
+/// A vertex with many edges takes several steps, and never passes as itself, even if a step ends directly before or
+/// within its edges. A vertex whose edges are all gone does.
+#[test]
+fn an_optional_hop_from_a_hub_comes_in_steps() {
+    let manager = TransactionManager::new(Arc::new(Store::new(&StoreOptions::default())));
+    let transaction = Arc::new(manager.begin(TransactionOptions::default()).unwrap());
+    let catalog = transaction.catalog();
+    let (node, next) = (catalog.intern_label_text("node"), catalog.intern_label_text("next"));
+    let vertices: Vec<_> = (0..6_000).map(|_| transaction.insert_vertex(node, None).unwrap()).collect();
+    let degrees = [1_023, 0, 1, 1_024, 3_000, 0, 0, 1_025, 2_048, 2_000];
+    let mut results = vertices.len() - degrees.len();
+    for (&from, &degree) in vertices.iter().zip(&degrees) {
+        let edges = vertices.iter().cycle().skip(degree).take(degree);
+        let edges: Vec<_> = edges.map(|&to| transaction.insert_edge(from, to, next, None).unwrap()).collect();
+        if degree == 2_000 {
+            edges.into_iter().for_each(|edge| transaction.delete_edge(edge).unwrap());
+            results += 1;
+        } else {
+            results += degree.max(1);
+        }
+    }
+    transaction.finish_statement().unwrap();
+    check(&transaction, "g.V().optional(out('next'))", results);
+    check(&transaction, "g.V().optional(outE('next'))", results);
+    check(&transaction, "g.V().as('a').optional(out('next').as('b')).path()", results);
+    let count = check(&transaction, "g.V().optional(out('next')).count()", 1);
+    assert_eq!(count.values, [Value::I64(results as i64)]);
+}
+
 #[test]
 fn a_limited_order_holds_what_it_needs() {
     let graph = graph();

@@ -294,6 +294,7 @@ impl Generator {
         }
         if state.kind == ObjectKind::Vertex {
             actions.extend([Self::meet_again as Action; 2]);
+            actions.push(Self::optional_hop);
         }
         // Actions that need a rare state come up often in that state.
         if state.position == ChainPosition::Top && state.history {

@@ -3,8 +3,8 @@
 //! - **PLAN-8.** A rule, logical or physical, checks its own preconditions. No rule needs another one for its
 //!   correctness, only for its effect.
 //!
-//! A chain is rewritten after the chains nested in it. The order of the rules matters for their effect: a search for an
-//! edge is found before it becomes a test for the edge, and the test before an intersection takes it in. The rules that
+//! A chain is rewritten after the chains nested in it. The order of the rules matters for their effect: an optional
+//! hop loses its scope before a count is fused with it. A search for an edge is found before it becomes a test for the edge, and the test before an intersection takes it in. The rules that
 //! merge rows run last, on the outermost chain alone.
 
 mod follow_to;
@@ -12,6 +12,7 @@ mod fuse;
 mod intersect;
 mod merge_between_hops;
 mod merge_in_loops;
+mod optional_hop;
 mod pass_early;
 mod search_from_here;
 mod test_for_edge;
@@ -53,6 +54,7 @@ struct Rule {
 
 /// All rules, in order.
 const RULES: &[Rule] = &[
+    Rule { name: "optional hop", scope: Scope::Chain, apply: |stages, _| optional_hop::apply(stages) },
     Rule { name: "fuse neighbors", scope: Scope::Chain, apply: fuse::apply },
     Rule { name: "follow to a known vertex", scope: Scope::ReadingChain, apply: follow_to::apply },
     Rule { name: "search from here", scope: Scope::ReadingChain, apply: search_from_here::apply },
