@@ -44,6 +44,12 @@ const SCRIPTS: &[&str] = &[
     "g.withSack(1).V().optional(out('x')).sack(sum).by('n').optional(out('y')).sack()",
     "g.V().as('a').optional(out('x')).select('a').optional(__.in('y')).select('a').optional(both()).count()",
     "g.V().optional(out('x')).limit(1000).values('n')",
+    // Side effects of one traverser, read by later steps.
+    "g.V().has('n', 0).sideEffect(out('y').aggregate('m')).repeat(both()).emit().times(3).where(out('x').where(within('m'))).
+       dedup().limit(1000).values('n')",
+    "g.V().has('n', 1).sideEffect(out('y').aggregate('m')).repeat(both().where(without('m'))).times(2).limit(1000).values('n')",
+    "g.V().has('n', 0).repeat(both().where(out('x').out('y'))).emit().times(3).dedup().limit(1000).values('n')",
+    "g.V().has('n', 0).repeat(both().where(out('x').out('y'))).until(or(has('n', gt(3)), loops().is(3))).limit(1000).values('n')",
     // Patterns.
     "g.V().match(__.as('a').out('x').as('b'), __.as('b').out('x').as('c'), __.as('a').out('x').as('c')).
        select('a', 'b', 'c').by('n')",

@@ -178,7 +178,8 @@ impl Generator {
             ended: false,
         };
         let mut chain = Chain { steps: Vec::new(), state };
-        match self.rng.random_range(0..20) {
+        match self.rng.random_range(0..21) {
+            20 => self.remember_first(&mut chain),
             0..=12 => chain.push("V", []),
             13..=15 => {
                 let ids = (0..self.rng.random_range(1..4)).map(|_| self.vertex_id()).collect();

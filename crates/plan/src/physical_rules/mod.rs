@@ -39,8 +39,12 @@ enum Scope {
     Chain,
     /// Every chain of a traversal that does not write. In one that writes, reading again may give another result.
     ReadingChain,
-    /// The outermost chain of a traversal in which it cannot be observed that one row stands for several traversers.
+    /// The outermost chain of a traversal in which it cannot be observed that one row stands for several traversers, or
+    /// when each of them goes through the steps.
     Merging,
+    /// The outermost chain of a traversal in which one row may stand for several traversers. Side effects may show when
+    /// each of them goes through the steps.
+    Passing,
 }
 
 /// A rule.
@@ -62,7 +66,7 @@ const RULES: &[Rule] = &[
     Rule { name: "intersect neighbors", scope: Scope::ReadingChain, apply: intersect::apply },
     Rule { name: "merge between hops", scope: Scope::Merging, apply: merge_between_hops::apply },
     Rule { name: "merge in loops", scope: Scope::Merging, apply: |stages, _| merge_in_loops::merge_in_loops(stages) },
-    Rule { name: "pass before a limit", scope: Scope::Merging, apply: |stages, _| pass_early::apply(stages) },
+    Rule { name: "pass before a limit", scope: Scope::Passing, apply: |stages, _| pass_early::apply(stages) },
 ];
 
 /// The rules that have changed something in a plan: a bit for each, in their order.
@@ -75,9 +79,10 @@ impl Applied {
         self.apply(stages, names, |scope| scope == Scope::Chain || scope == Scope::ReadingChain && !is_mutating);
     }
 
-    /// Applies the merging rules to the outermost chain.
-    pub fn merge(&self, stages: &mut Vec<Stage>, names: &Names<'_>) {
-        self.apply(stages, names, |scope| scope == Scope::Merging);
+    /// Applies the rules for the outermost chain. `shows_order`: side effects show in which order traversers go through
+    /// the steps.
+    pub fn merge(&self, stages: &mut Vec<Stage>, shows_order: bool, names: &Names<'_>) {
+        self.apply(stages, names, |scope| scope == Scope::Passing || scope == Scope::Merging && !shows_order);
     }
 
     fn apply(&self, stages: &mut Vec<Stage>, names: &Names<'_>, is_wanted: impl Fn(Scope) -> bool) {
