@@ -76,6 +76,9 @@ fn what_is_combined_is_the_same() {
         "g.V().hasLabel('person').out('has').group().by('level').by(count()).unfold()",
         "g.V().out().label().dedup()",
         "g.V().order().by(id())",
+        "g.V().optional(out('manages')).count()",
+        "g.V().optional(outE('manages')).path()",
+        "g.V().both().optional(out('manages')).optional(in('has')).groupCount().by('name').unfold()",
         "g.V().hasLabel('person').out('manages')",
     ] {
         let expected = alone(&database, traversal);

@@ -82,6 +82,10 @@ const UNORDERED: &[&str] = &[
     "g.V().flatMap(out('near').in('near')).dedup().count()",
     "g.V().coalesce(out('near'), __.in('near')).count()",
     "g.V().optional(out('near')).values('n').sum()",
+    "g.V().optional(__.in()).values('n').sum()",
+    "g.V().optional(__.inE('knows')).count()",
+    "g.V().optional(__.in().as('a')).optional(out('knows')).select('a').dedup().count()",
+    "g.V().hasLabel('place').optional(__.in()).path().count(local).groupCount()",
     "g.V().union(out('near').count(), __.in('near').count(), has('color', 'red').count())",
     "g.V().choose(has('color'), values('color'), constant('none')).groupCount()",
     "g.V().choose(label).option('person', out('near')).option(none, __.in('near')).count()",
@@ -114,6 +118,7 @@ const ORDERED: &[&str] = &[
     "g.V().order().by('n').coalesce(values('color'), constant('none')).fold()",
     "g.V().order().by('n').optional(has('color').values('color')).limit(1100).count()",
     "g.V().order().by('n', desc).dedup().by('color').values('n')",
+    "g.V().order().by('n').optional(out('near').order().by('n')).values('n')",
 ];
 
 fn run(database: &Database, script: &str, nodes: u16, seed: u64) -> Vec<String> {

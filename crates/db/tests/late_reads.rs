@@ -74,7 +74,7 @@ fn sorted(results: Vec<(Value, u64)>) -> Vec<String> {
 }
 
 /// Operators ask for all that they read: a strict view refuses anything else.
-const ASKING: [&str; 39] = [
+const ASKING: [&str; 42] = [
     "g.V().count()",
     "g.E().count()",
     "g.V().hasLabel('person').count()",
@@ -99,6 +99,9 @@ const ASKING: [&str; 39] = [
     "g.V().where(out('knows').has('age', 3)).id()",
     "g.V().where(out('knows')).count()",
     "g.V().out().count()",
+    "g.V().optional(out('knows')).count()",
+    "g.V().optional(out('likes')).optional(in('knows')).values('name')",
+    "g.V().as('a').optional(outE('knows').as('b')).select('b').id()",
     "g.V().groupCount().by('age')",
     "g.V().group().by('age').by(count())",
     "g.V().group().by('name').by('age')",

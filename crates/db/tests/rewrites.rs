@@ -23,6 +23,33 @@ const SCRIPTS: &[&str] = &[
     "g.V().as('a').out('x').as('b').out('y').as('c').where(neq('a')).in('x').where(eq('a')).path().by('n')",
     "g.V().as('a').out().as('a').where(eq('a')).count()",
     "g.withSideEffect('a', 1).V().as('a').out().where(eq('a')).count()",
+    // Hops that keep the rows without edges.
+    "g.V().optional(out('x')).values('n')",
+    "g.V().optional(bothE('y')).count()",
+    "g.V().optional(outE('x')).label()",
+    "g.V().optional(outE('x')).path().count(local).groupCount()",
+    "g.V().as('a').optional(out('x').as('b')).optional(__.in('y')).as('c').path().by('n')",
+    "g.V().as('a').optional(out('x').as('a')).select('a').by('n')",
+    "g.V().as('a').optional(out('x').as('a')).select(all, 'a').by(unfold().values('n').fold())",
+    "g.V().as('a').optional(out('x').as('b')).optional(out('y')).where(neq('a')).select('b').by('n')",
+    "g.V().out('x').optional(out('y')).optional(both('x')).count()",
+    "g.V().both().both().optional(out('y')).out('x').optional(__.in('y')).count()",
+    "g.V().optional(out('x')).optional(out('y')).dedup().values('n')",
+    "g.V().order().by('n').optional(out('y')).values('n').fold()",
+    "g.V().group().by('n').by(optional(out('x')).count())",
+    "g.V().local(optional(both('x')).count())",
+    "g.V().has('n', lt(3)).repeat(optional(out('y'))).times(3).groupCount().by('n')",
+    "g.V().both().both().barrier().optional(out('x')).values('n')",
+    "g.V().where(optional(out('x')).has('n', 3)).values('n')",
+    "g.withSack(1).V().optional(out('x')).sack(sum).by('n').optional(out('y')).sack()",
+    "g.V().as('a').optional(out('x')).select('a').optional(__.in('y')).select('a').optional(both()).count()",
+    "g.V().optional(out('x')).limit(1000).values('n')",
+    // Side effects of one traverser, read by later steps.
+    "g.V().has('n', 0).sideEffect(out('y').aggregate('m')).repeat(both()).emit().times(3).where(out('x').where(within('m'))).
+       dedup().limit(1000).values('n')",
+    "g.V().has('n', 1).sideEffect(out('y').aggregate('m')).repeat(both().where(without('m'))).times(2).limit(1000).values('n')",
+    "g.V().has('n', 0).repeat(both().where(out('x').out('y'))).emit().times(3).dedup().limit(1000).values('n')",
+    "g.V().has('n', 0).repeat(both().where(out('x').out('y'))).until(or(has('n', gt(3)), loops().is(3))).limit(1000).values('n')",
     // Patterns.
     "g.V().match(__.as('a').out('x').as('b'), __.as('b').out('x').as('c'), __.as('a').out('x').as('c')).
        select('a', 'b', 'c').by('n')",

@@ -139,9 +139,16 @@ pub fn describe(operator: &Op) -> String {
             };
             format!("count all {what}{}", labels_of(labels.as_deref().unwrap_or_default()))
         }
-        Op::CountExpand { direction: d, labels } => format!("count {}{}", direction(d), labels_of(labels)),
+        Op::CountExpand { direction: d, labels, optional } => {
+            let least = if *optional { ", at least one a row" } else { "" };
+            format!("count {}{}{least}", direction(d), labels_of(labels))
+        }
         Op::Expand { direction: d, labels, to_edges } => {
             format!("expand {}{}{}", direction(d), if *to_edges { " edges" } else { "" }, labels_of(labels))
+        }
+        Op::OptionalExpand { direction: d, labels, to_edges } => {
+            let edges = if *to_edges { " edges" } else { "" };
+            format!("optional expand {}{edges}{}", direction(d), labels_of(labels))
         }
         Op::FollowTo { edge, stays: false } => format!("follow {}", edge_text(edge)),
         Op::FollowTo { edge, stays: true } => format!("once for each edge {}", edge_text(edge)),

@@ -10,7 +10,13 @@
 //! - a `limit()` ends the stream before all traversers are processed;
 //! - only the first result of a traversal is taken, and the step that fills the side effect is nested in it once more.
 //!
-//! Only then rows go on one at a time ([`crate::physical::Op::OneByOne`]).
+//! Only then rows go on one at a time ([`crate::physical::Op::OneByOne`]), and only to some steps:
+//!
+//! - **PLAN-10.** Rows come one at a time to a step that reads or fills side effects if it, or a step that a row comes
+//!   to after it, fills one. Later iterations of a loop come after each step of the loop. A row that goes through the
+//!   steps before the next one starts then sees only what the rows before it have put there. If no step from here on
+//!   fills anything, no row can see that another one went first: rows of a message go on together. The next row still
+//!   comes to the last step that fills only after all work on those rows is done.
 
 use std::collections::HashSet;
 
@@ -39,9 +45,10 @@ impl Interleaving {
         self.shows
     }
 
-    /// Returns true if rows must come to this step one at a time.
-    pub fn is_one_by_one(&self, step: &Step) -> bool {
-        self.shows && touches(step, &self.filled)
+    /// Returns true if rows must come to this step one at a time. `fills_from_here`: the step, or one that rows come to
+    /// after it, fills a side effect (PLAN-10).
+    pub fn is_one_by_one(&self, step: &Step, fills_from_here: bool) -> bool {
+        self.shows && fills_from_here && touches(step, &self.filled)
     }
 }
 

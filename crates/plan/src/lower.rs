@@ -91,7 +91,7 @@ pub fn lower_with(
     let labels_read = in_paths.iter().chain(&requirements.bindings).collect();
     let side_effects = crate::purity::side_effects_filled(traversal, configuration);
     let interleaving = Interleaving::of(traversal);
-    let merges = options.merge && !mutating && !interleaving.shows();
+    let merges = options.merge && !mutating;
     let lowering = Lowering {
         facts,
         configuration,
@@ -105,11 +105,13 @@ pub fn lower_with(
         productive_by,
         mutating,
         steps_left: Cell::new(PLANNED_STEPS_MAX),
+        fills_from_here: Cell::new(false),
         applied: Applied::default(),
     };
     let mut root = lowering.child(traversal)?;
     if merges && !requirements.keep_earlier_objects() && !requirements.sacks {
-        lowering.with_names(|names| lowering.applied.merge(&mut root.stages, names));
+        let shows_order = lowering.interleaving.shows();
+        lowering.with_names(|names| lowering.applied.merge(&mut root.stages, shows_order, names));
     }
     policies::keep_read_orders(&mut root, OrderReader::STREAM)?;
     Ok(PhysicalPlan {
@@ -151,6 +153,9 @@ struct Lowering<'a> {
     mutating: bool,
     /// The number of steps that may still be lowered.
     steps_left: Cell<usize>,
+    /// True if the step that is being lowered, a step around it, or one that rows come to after these, fills a side
+    /// effect (PLAN-10).
+    fills_from_here: Cell<bool>,
     /// The physical rules that have changed something.
     applied: Applied,
 }
@@ -161,6 +166,7 @@ impl Lowering<'_> {
     fn pipeline(&self, traversal: &Traversal, existence_only: bool) -> Result<(Pipeline, bool)> {
         let mut chain = Chain::new(false);
         let fills_last = traversal.steps.iter().rposition(once::is_filling);
+        let fills_around = self.fills_from_here.get();
         for (at, node) in traversal.steps.iter().enumerate() {
             self.spend_step()?;
             if self.options.fuse && at > 0 && self.selects_what_is_there(&traversal.steps[at - 1], node) {
@@ -172,17 +178,19 @@ impl Lowering<'_> {
                 fills_last: fills_last.and_then(|last| last.checked_sub(at + 1)),
                 existence_only,
             };
+            self.fills_from_here.set(fills_around || fills_last.is_some_and(|last| last >= at));
             self.step(node, &following, &mut chain).map_err(|e| match node.position {
                 Some(p) => e.context(format!("line {}, column {}", p.line, p.column)),
                 None => e,
             })?;
             self.set_policies(&mut chain.stages[before..], node)?;
-            if self.interleaving.is_one_by_one(&node.step) {
+            if self.interleaving.is_one_by_one(&node.step, self.fills_from_here.get()) {
                 chain.insert_one_by_one(before);
             }
             self.label(node, before, &mut chain);
             chain.track_order(before);
         }
+        self.fills_from_here.set(fills_around);
         chain.close_run();
         Ok((Pipeline { stages: chain.stages }, chain.ordered))
     }

@@ -222,6 +222,15 @@ pub enum Op {
         /// Leads to the edges.
         to_edges: bool,
     },
+    /// As `Expand`, but a row without such an edge goes on as it is: `optional(out())`, without a scope.
+    OptionalExpand {
+        /// The direction of the edges.
+        direction: Direction,
+        /// Edge labels; empty: all.
+        labels: Vec<Name>,
+        /// Leads to the edges.
+        to_edges: bool,
+    },
     /// Follows edges to the vertex that a name stands for: a hop and a comparison after it, done by a search.
     FollowTo {
         /// The edges.
@@ -411,6 +420,8 @@ pub enum Op {
         direction: Direction,
         /// Edge labels; empty: all.
         labels: Vec<Name>,
+        /// A row without such an edge counts once: `optional(out()).count()`.
+        optional: bool,
     },
     /// Sorts by computed columns. With a limit, it keeps only the first rows.
     Order {

@@ -181,6 +181,36 @@ fn scopes_let_rows_in_and_out_in_steps() {
     }
 }
 
+/// A vertex with many edges takes several steps. It never passes as itself, even if the last step finds none of its edges,
+/// because they are deleted. A vertex whose edges are all deleted does.
+#[test]
+fn an_optional_hop_from_a_hub_comes_in_steps() {
+    let manager = TransactionManager::new(Arc::new(Store::new(&StoreOptions::default())));
+    let writer = manager.begin(TransactionOptions::default()).unwrap();
+    let catalog = writer.catalog();
+    let (node, next) = (catalog.intern_label_text("node"), catalog.intern_label_text("next"));
+    let vertices: Vec<_> = (0..6_000).map(|_| writer.insert_vertex(node, None).unwrap()).collect();
+    // How many edges each vertex gets, and how many of them stay. The first one fills a message.
+    let degrees = [(2_500, 1_024), (1_023, 1_023), (0, 0), (1, 1), (1_024, 1_024), (3_000, 3_000), (0, 0), (2_000, 0)];
+    let mut edges = Vec::new();
+    for (&from, (degree, _)) in vertices.iter().zip(degrees) {
+        let ends = vertices.iter().take(degree);
+        edges.push(ends.map(|&to| writer.insert_edge(from, to, next, None).unwrap()).collect::<Vec<_>>());
+    }
+    writer.commit().unwrap();
+    let transaction = Arc::new(manager.begin(TransactionOptions::default()).unwrap());
+    for (edges, (_, left)) in edges.iter().zip(degrees) {
+        edges[left..].iter().for_each(|edge| transaction.delete_edge(*edge).unwrap());
+    }
+    transaction.finish_statement().unwrap();
+    let results = vertices.len() - degrees.len() + degrees.iter().map(|(_, left)| (*left).max(1)).sum::<usize>();
+    check(&transaction, "g.V().optional(out('next'))", results);
+    check(&transaction, "g.V().optional(outE('next'))", results);
+    check(&transaction, "g.V().as('a').optional(out('next').as('b')).path()", results);
+    let count = check(&transaction, "g.V().optional(out('next')).count()", 1);
+    assert_eq!(count.values, [Value::I64(results as i64)]);
+}
+
 #[test]
 fn a_limited_order_holds_what_it_needs() {
     let graph = graph();

@@ -88,6 +88,31 @@ impl Generator {
         Self::merge(chain, &states, true);
     }
 
+    /// `optional` of a single hop, which has no scope in plans; now and then with a label, and counted.
+    pub fn optional_hop(&mut self, chain: &mut Chain) {
+        if chain.state.kind != ObjectKind::Vertex {
+            return;
+        }
+        let outer = without_gathering(&chain.state);
+        let state = State { position: ChainPosition::Local, ordered: true, clustered: true, ..outer };
+        let mut child = Chain { steps: Vec::new(), state };
+        match self.rng.random_bool(0.8) {
+            true => self.neighbors(&mut child),
+            false => self.incident(&mut child),
+        }
+        // A label of a vertex before the hop stands for its end as well, where there is one.
+        let labels = chain.state.labels.iter().filter(|(_, kind)| chain.state.history && *kind == child.state.kind);
+        let labels: Vec<&str> = labels.map(|(label, _)| *label).collect();
+        if !labels.is_empty() && self.rng.random_bool(0.4) {
+            child.push("as", [text(labels[self.rng.random_range(0..labels.len())])]);
+        }
+        chain.push("optional", [nested(child.steps)]);
+        Self::merge(chain, &[child.state], true);
+        if self.rng.random_bool(0.3) {
+            self.reduce(chain);
+        }
+    }
+
     pub fn local_or_flat_map(&mut self, chain: &mut Chain) {
         let (arguments, states) = self.children(&chain.state, ChainPosition::Local, 1);
         if self.rng.random_bool(0.5) {

@@ -178,7 +178,8 @@ impl Generator {
             ended: false,
         };
         let mut chain = Chain { steps: Vec::new(), state };
-        match self.rng.random_range(0..20) {
+        match self.rng.random_range(0..21) {
+            20 => self.remember_first(&mut chain),
             0..=12 => chain.push("V", []),
             13..=15 => {
                 let ids = (0..self.rng.random_range(1..4)).map(|_| self.vertex_id()).collect();
@@ -294,6 +295,7 @@ impl Generator {
         }
         if state.kind == ObjectKind::Vertex {
             actions.extend([Self::meet_again as Action; 2]);
+            actions.push(Self::optional_hop);
         }
         // Actions that need a rare state come up often in that state.
         if state.position == ChainPosition::Top && state.history {

@@ -21,6 +21,9 @@ use crate::script::{compare, int, nested, step, text, token};
 /// The names of these side effects.
 const NAMES: [&str; 2] = ["m", "n"];
 
+/// The name of the side effect that the first traverser fills.
+const FIRST: &str = "f";
+
 /// The use that a scope makes of its child.
 #[derive(Clone, Copy, PartialEq)]
 enum ScopeKind {
@@ -33,6 +36,26 @@ enum ScopeKind {
 }
 
 impl Generator {
+    /// One vertex, whose neighbors a nested traversal puts into a side effect. It is complete before any later step reads
+    /// it, since no other traverser fills it. So its readers may stand anywhere, also in loops and before a limit.
+    pub fn remember_first(&mut self, chain: &mut Chain) {
+        let id = self.vertex_id();
+        chain.push("V", [id]);
+        let mut inner = Chain { steps: Vec::new(), state: chain.state.clone() };
+        inner.state.position = ChainPosition::Local;
+        self.neighbors(&mut inner);
+        inner.push("aggregate", [text(FIRST)]);
+        let scope = *["sideEffect", "sideEffect", "local"].choose(&mut self.rng).expect("not empty");
+        chain.push(scope, [nested(inner.steps)]);
+        if scope == "local" {
+            chain.spreads(ObjectKind::Vertex);
+        }
+        chain.state.side_effects.push((FIRST, ObjectKind::Vertex));
+        if self.rng.random_bool(0.5) {
+            self.neighbors(chain);
+        }
+    }
+
     /// A scope that fills side effects, sometimes a step after it, and `cap()`.
     pub fn effect_in_scope(&mut self, chain: &mut Chain) {
         let state = &chain.state;

@@ -97,6 +97,7 @@ macro_rules! define_visitor {
                 | Op::Call { .. }
                 | Op::CountAll { .. }
                 | Op::Expand { .. }
+                | Op::OptionalExpand { .. }
                 | Op::FollowTo { .. }
                 | Op::HasEdgeTo { .. }
                 | Op::Intersect { .. }

@@ -106,6 +106,8 @@ impl Op {
             Op::CountAll { .. } => reduction("count all"),
 
             Op::Expand { .. } => reading("expand").makes_objects().hops(),
+            // A row that stays has no new object.
+            Op::OptionalExpand { .. } => reading("expand or stay").hops(),
             Op::FollowTo { .. } => reading("follow").makes_objects(),
             Op::Intersect { .. } => reading("intersect").makes_objects(),
             Op::EdgeVertex(_) => reading("edge end").makes_objects(),

@@ -3,6 +3,7 @@
 //! | operators | become |
 //! |---|---|
 //! | `out().count()` | a sum of degrees, without neighbors |
+//! | `optional(out()).count()` | a sum of degrees, each at least 1 |
 //! | `V().count()` | the counts that pages keep |
 //! | `values(key).sum()` | a sum over an array, if the property is one |
 //! | `order().limit(n)` | a sort that keeps the first `n` rows |
@@ -32,7 +33,10 @@ pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
 fn fused(first: &Op, second: &Op) -> Option<Op> {
     match (first, second) {
         (Op::Expand { direction, labels, .. }, Op::Reduce(Reduction::Count)) => {
-            Some(Op::CountExpand { direction: *direction, labels: labels.clone() })
+            Some(Op::CountExpand { direction: *direction, labels: labels.clone(), optional: false })
+        }
+        (Op::OptionalExpand { direction, labels, .. }, Op::Reduce(Reduction::Count)) => {
+            Some(Op::CountExpand { direction: *direction, labels: labels.clone(), optional: true })
         }
         (Op::Vertices { access, conditions }, Op::Reduce(Reduction::Count)) if conditions.is_empty() => {
             count_all(ElementKind::Vertex, access)

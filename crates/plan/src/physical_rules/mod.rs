@@ -3,8 +3,8 @@
 //! - **PLAN-8.** A rule, logical or physical, checks its own preconditions. No rule needs another one for its
 //!   correctness, only for its effect.
 //!
-//! A chain is rewritten after the chains nested in it. The order of the rules matters for their effect: a search for an
-//! edge is found before it becomes a test for the edge, and the test before an intersection takes it in. The rules that
+//! A chain is rewritten after the chains nested in it. The order of the rules matters for their effect: an optional
+//! hop loses its scope before a count is fused with it. A search for an edge is found before it becomes a test for the edge, and the test before an intersection takes it in. The rules that
 //! merge rows run last, on the outermost chain alone.
 
 mod follow_to;
@@ -12,6 +12,7 @@ mod fuse;
 mod intersect;
 mod merge_between_hops;
 mod merge_in_loops;
+mod optional_hop;
 mod pass_early;
 mod search_from_here;
 mod test_for_edge;
@@ -38,8 +39,12 @@ enum Scope {
     Chain,
     /// Every chain of a traversal that does not write. In one that writes, reading again may give another result.
     ReadingChain,
-    /// The outermost chain of a traversal in which it cannot be observed that one row stands for several traversers.
+    /// The outermost chain of a traversal in which it cannot be observed that one row stands for several traversers, or
+    /// when each of them goes through the steps.
     Merging,
+    /// The outermost chain of a traversal in which one row may stand for several traversers. Side effects may show when
+    /// each of them goes through the steps.
+    Passing,
 }
 
 /// A rule.
@@ -53,6 +58,7 @@ struct Rule {
 
 /// All rules, in order.
 const RULES: &[Rule] = &[
+    Rule { name: "optional hop", scope: Scope::Chain, apply: |stages, _| optional_hop::apply(stages) },
     Rule { name: "fuse neighbors", scope: Scope::Chain, apply: fuse::apply },
     Rule { name: "follow to a known vertex", scope: Scope::ReadingChain, apply: follow_to::apply },
     Rule { name: "search from here", scope: Scope::ReadingChain, apply: search_from_here::apply },
@@ -60,7 +66,7 @@ const RULES: &[Rule] = &[
     Rule { name: "intersect neighbors", scope: Scope::ReadingChain, apply: intersect::apply },
     Rule { name: "merge between hops", scope: Scope::Merging, apply: merge_between_hops::apply },
     Rule { name: "merge in loops", scope: Scope::Merging, apply: |stages, _| merge_in_loops::merge_in_loops(stages) },
-    Rule { name: "pass before a limit", scope: Scope::Merging, apply: |stages, _| pass_early::apply(stages) },
+    Rule { name: "pass before a limit", scope: Scope::Passing, apply: |stages, _| pass_early::apply(stages) },
 ];
 
 /// The rules that have changed something in a plan: a bit for each, in their order.
@@ -73,9 +79,10 @@ impl Applied {
         self.apply(stages, names, |scope| scope == Scope::Chain || scope == Scope::ReadingChain && !is_mutating);
     }
 
-    /// Applies the merging rules to the outermost chain.
-    pub fn merge(&self, stages: &mut Vec<Stage>, names: &Names<'_>) {
-        self.apply(stages, names, |scope| scope == Scope::Merging);
+    /// Applies the rules for the outermost chain. `shows_order`: side effects show in which order traversers go through
+    /// the steps.
+    pub fn merge(&self, stages: &mut Vec<Stage>, shows_order: bool, names: &Names<'_>) {
+        self.apply(stages, names, |scope| scope == Scope::Passing || scope == Scope::Merging && !shows_order);
     }
 
     fn apply(&self, stages: &mut Vec<Stage>, names: &Names<'_>, is_wanted: impl Fn(Scope) -> bool) {

@@ -30,6 +30,7 @@ use crate::row::intersect::Intersect;
 use crate::row::members_of_names::MemberOfName;
 use crate::row::one_by_one::OneByOne;
 use crate::row::operator::RowAdapter;
+use crate::row::optional_expand::OptionalExpand;
 use crate::row::source::{CountAll, ElementSource};
 use crate::row::{filter, formula, function, local, members, paths, property, sack};
 use crate::rows::{Remember, Rows};
@@ -62,14 +63,20 @@ impl Builder {
                 let next = self.row(&tail, RowLocation::Everywhere, stage, false, count)?;
                 self.total(&next, stage)?
             }
-            Op::CountExpand { direction, labels } => {
-                let degrees = Degrees::new(*direction, labels.clone());
+            Op::CountExpand { direction, labels, optional } => {
+                let degrees = Degrees::new(*direction, labels.clone(), *optional);
                 let next = self.row(&tail, RowLocation::Owner, stage, false, degrees)?;
                 self.total(&next, stage)?
             }
             Op::Expand { direction, labels, to_edges } => {
                 let next = self.attach(&tail, RowLocation::Owner, what)?;
                 let expand = Expand::new(*direction, labels.clone(), *to_edges, remember);
+                self.kernel(next.from, expand);
+                next
+            }
+            Op::OptionalExpand { direction, labels, to_edges } => {
+                let next = self.attach(&tail, RowLocation::Owner, what)?;
+                let expand = OptionalExpand::new(*direction, labels.clone(), *to_edges, remember);
                 self.kernel(next.from, expand);
                 next
             }

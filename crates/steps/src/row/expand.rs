@@ -160,12 +160,15 @@ impl Kernel<Rows> for Expand {
 pub(crate) struct Degrees {
     direction: Direction,
     labels: LabelSets,
+    /// A vertex without edges counts as much as one with a single edge.
+    optional: bool,
 }
 
 impl Degrees {
-    /// Counts in this direction along edges of these labels; no labels mean all.
-    pub fn new(direction: Direction, labels: Vec<Name>) -> Self {
-        Degrees { direction, labels: LabelSets::along(labels) }
+    /// Counts in this direction along edges of these labels; no labels mean all. `optional`: a vertex without edges
+    /// counts once.
+    pub fn new(direction: Direction, labels: Vec<Name>, optional: bool) -> Self {
+        Degrees { direction, labels: LabelSets::along(labels), optional }
     }
 }
 
@@ -181,6 +184,9 @@ impl RowOperator for Degrees {
         let labels = self.labels.filter(&*context.view);
         context.view.degrees(&ids, self.direction, labels, &mut degrees)?;
         drop(ids);
+        if self.optional {
+            degrees.iter_mut().for_each(|degree| *degree = (*degree).max(1));
+        }
         if rows.tags == Tags::One {
             let counts = degrees.iter().enumerate().map(|(row, degree)| degree.checked_mul(rows.bulk(row)));
             let total = counts.into_iter().try_fold(0_u64, |sum, count| sum.checked_add(count?));

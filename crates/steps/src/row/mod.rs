@@ -3,6 +3,7 @@
 //! | modules | steps |
 //! |---|---|
 //! | [`source`], [`expand`] | `V()`, `E()`; `out()`, `inE()`, `otherV()` and so on |
+//! | [`optional_expand`] | `optional(out())` |
 //! | [`closing`], [`intersect`], [`sorted_lists`] | edges between two known vertices, intersections of neighbor lists |
 //! | [`filter`], [`members`] | `has()`, `is()`, `all()`, `any()`, semi-joins over degrees |
 //! | [`property`] | `values()`, `valueMap()`, `elementMap()` |
@@ -26,6 +27,7 @@ pub(crate) mod members;
 pub(crate) mod members_of_names;
 pub(crate) mod one_by_one;
 pub(crate) mod operator;
+pub(crate) mod optional_expand;
 pub(crate) mod paths;
 pub(crate) mod property;
 pub(crate) mod sack;
