@@ -118,7 +118,6 @@ const ORDERED: &[&str] = &[
     "g.V().order().by('n').coalesce(values('color'), constant('none')).fold()",
     "g.V().order().by('n').optional(has('color').values('color')).limit(1100).count()",
     "g.V().order().by('n', desc).dedup().by('color').values('n')",
-    "g.V().order().by('n').optional(out('near').order().by('n')).values('n')",
 ];
 
 fn run(database: &Database, script: &str, nodes: u16, seed: u64) -> Vec<String> {

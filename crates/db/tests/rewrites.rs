@@ -38,7 +38,7 @@ const SCRIPTS: &[&str] = &[
     "g.V().order().by('n').optional(out('y')).values('n').fold()",
     "g.V().group().by('n').by(optional(out('x')).count())",
     "g.V().local(optional(both('x')).count())",
-    "g.V().has('n', lt(3)).repeat(optional(out('y'))).times(3).groupCount().by('n')",
+    "g.V().has('n', lt(3)).repeat(optional(out('y'))).times(3).groupCount().by('n').unfold()",
     "g.V().both().both().barrier().optional(out('x')).values('n')",
     "g.V().where(optional(out('x')).has('n', 3)).values('n')",
     "g.withSack(1).V().optional(out('x')).sack(sum).by('n').optional(out('y')).sack()",
