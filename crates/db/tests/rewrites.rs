@@ -27,7 +27,7 @@ const SCRIPTS: &[&str] = &[
     "g.V().optional(out('x')).values('n')",
     "g.V().optional(bothE('y')).count()",
     "g.V().optional(outE('x')).label()",
-    "g.V().optional(outE('x')).path().count(local).groupCount()",
+    "g.V().optional(outE('x')).path().count(local).groupCount().unfold()",
     "g.V().as('a').optional(out('x').as('b')).optional(__.in('y')).as('c').path().by('n')",
     "g.V().as('a').optional(out('x').as('a')).select('a').by('n')",
     "g.V().as('a').optional(out('x').as('a')).select(all, 'a').by(unfold().values('n').fold())",
@@ -43,13 +43,13 @@ const SCRIPTS: &[&str] = &[
     "g.V().where(optional(out('x')).has('n', 3)).values('n')",
     "g.withSack(1).V().optional(out('x')).sack(sum).by('n').optional(out('y')).sack()",
     "g.V().as('a').optional(out('x')).select('a').optional(__.in('y')).select('a').optional(both()).count()",
-    "g.V().optional(out('x')).limit(1000).values('n')",
+    "g.V().optional(out('x')).limit(1000000).values('n')",
     // Side effects of one traverser, read by later steps.
     "g.V().has('n', 0).sideEffect(out('y').aggregate('m')).repeat(both()).emit().times(3).where(out('x').where(within('m'))).
        dedup().limit(1000).values('n')",
-    "g.V().has('n', 1).sideEffect(out('y').aggregate('m')).repeat(both().where(without('m'))).times(2).limit(1000).values('n')",
+    "g.V().has('n', 1).sideEffect(out('y').aggregate('m')).repeat(both().where(without('m'))).times(2).limit(1000000).values('n')",
     "g.V().has('n', 0).repeat(both().where(out('x').out('y'))).emit().times(3).dedup().limit(1000).values('n')",
-    "g.V().has('n', 0).repeat(both().where(out('x').out('y'))).until(or(has('n', gt(3)), loops().is(3))).limit(1000).values('n')",
+    "g.V().has('n', 0).repeat(both().where(out('x').out('y'))).until(or(has('n', gt(3)), loops().is(3))).limit(1000000).values('n')",
     // Patterns.
     "g.V().match(__.as('a').out('x').as('b'), __.as('b').out('x').as('c'), __.as('a').out('x').as('c')).
        select('a', 'b', 'c').by('n')",
