@@ -153,8 +153,8 @@ struct Lowering<'a> {
     mutating: bool,
     /// The number of steps that may still be lowered.
     steps_left: Cell<usize>,
-    /// True if the step that is being lowered, a step around it, or one that rows come to after these, fills a side
-    /// effect (PLAN-10).
+    /// True if a side effect is filled by the step that is being lowered, by a step that it is nested in, or by a later
+    /// step (PLAN-10).
     fills_from_here: Cell<bool>,
     /// The physical rules that have changed something.
     applied: Applied,

@@ -109,7 +109,8 @@ fn with_nested(
     operators
 }
 
-/// Adds the share of each operator in the time that all operators worked. The shares of the outermost ones come to 100.
+/// Annotates each operator with its percentage of the time of all operators. The percentages of the operators that are in no
+/// scope add up to 100.
 fn add_shares(operator: &mut OperatorMetrics, worked: u64) {
     let percent = operator.nanos as f64 * 100.0 / worked.max(1) as f64;
     operator.annotations.push((SmolStr::new_static(OperatorMetrics::PERCENT_DURATION), Value::F64(percent)));

@@ -95,7 +95,7 @@ const PASSING_ROWS: usize = 1 << 13;
 /// If rows pass: they go on as soon as the query holds this part of its memory limit.
 const PASSING_SHARE: u64 = 4;
 
-/// If rows pass: the bytes of blocks that are full. They have room for a million vertices.
+/// If rows pass: the bytes of blocks that are full. They have room for 3.7 million vertices.
 const PASSING_BYTES: u64 = 16 << 20;
 
 /// After this many rows that pass, a table goes on only if it has saved a quarter of them.
@@ -142,7 +142,7 @@ impl Merger {
         if self.recent.len() < RECENT_ROWS || self.settle(true, out)? {
             return Ok(());
         }
-        // Few are equal or near, and they must be kept all the same.
+        // Neither blocks nor sorting save memory for these vertices. The merger must hold them, so the table takes them.
         self.move_to_table(out)
     }
 

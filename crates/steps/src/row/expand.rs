@@ -96,13 +96,18 @@ impl Expand {
     }
 
     fn request(&mut self, view: &dyn GraphView) -> ExpandRequest {
-        ExpandRequest {
-            direction: self.direction,
-            labels: self.labels.filter(view).clone(),
-            edges: self.to_edges,
-            limit: BATCH_ROWS,
-        }
+        request(self.direction, &mut self.labels, self.to_edges, view)
     }
+}
+
+/// Asks for as many neighbors, or edges, as a message holds.
+pub(super) fn request(
+    direction: Direction,
+    labels: &mut LabelSets,
+    to_edges: bool,
+    view: &dyn GraphView,
+) -> ExpandRequest {
+    ExpandRequest { direction, labels: labels.filter(view).clone(), edges: to_edges, limit: BATCH_ROWS }
 }
 
 /// Makes the objects of rows a column of vertices, and drops the computed columns.

@@ -4,14 +4,14 @@
 //! its place among the others. A row whose expansion takes several steps has a result before it is done. So the cursor
 //! says whether the row at hand has had one ([`HAS_RESULT`]).
 
-use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, Kernel, Output, Step};
+use mangrove_flow::{Cursor, Detail, GroupId, Kernel, Output, Step};
 use mangrove_graph::{
     Direction, Error, ExpandCursor, ExpandRequest, Expansion, GraphView, Need, Result, Value, VertexId,
 };
 use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
-use crate::row::expand::{expand_cursor, make_vertices, step_name, vertices};
+use crate::row::expand::{expand_cursor, make_vertices, request, step_name, vertices};
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 
@@ -36,12 +36,7 @@ impl OptionalExpand {
     }
 
     fn request(&mut self, view: &dyn GraphView) -> ExpandRequest {
-        ExpandRequest {
-            direction: self.direction,
-            labels: self.labels.filter(view).clone(),
-            edges: self.to_edges,
-            limit: BATCH_ROWS,
-        }
+        request(self.direction, &mut self.labels, self.to_edges, view)
     }
 
     /// Makes the objects of the results, in their order.
