@@ -43,6 +43,22 @@ impl<B: Batch> AnyOperator<B> {
         }
     }
 
+    /// See [`Operator::is_by_group`]. A kernel has no state.
+    pub(crate) fn is_by_group(&self) -> bool {
+        match self {
+            AnyOperator::Kernel(_) => true,
+            AnyOperator::Stateful(operator) => operator.is_by_group(),
+        }
+    }
+
+    /// See [`Operator::is_by_batch`].
+    pub(crate) fn is_by_batch(&self) -> bool {
+        match self {
+            AnyOperator::Kernel(_) => false,
+            AnyOperator::Stateful(operator) => operator.is_by_batch(),
+        }
+    }
+
     /// See [`Operator::share`].
     pub(crate) fn share(&mut self) -> Option<Shared> {
         match self {

@@ -36,7 +36,7 @@ use crate::group::GroupId;
 use crate::late::{Completed, Lot, ReadCredit};
 use crate::message::Message;
 use crate::mutation::{self, Mutation};
-use crate::stats::{HelperStats, OperatorStats};
+use crate::stats::{HelperStats, OperatorStats, ScopeCounts};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, Thread, current, park};
 use crate::topology::OpId;
 
@@ -435,9 +435,10 @@ impl<B> Board<B> {
     }
 
     /// Adds to the counts of the helpers.
-    pub fn account(&self, nanos: u64, operators: &[OperatorStats]) {
+    pub fn account(&self, nanos: u64, scopes: ScopeCounts, operators: &[OperatorStats]) {
         let mut state = self.state.lock();
         state.stats.nanos += nanos;
+        state.stats.scopes.add(scopes);
         state.stats.operators.resize(operators.len(), OperatorStats::default());
         state.stats.operators.iter_mut().zip(operators).for_each(|(sum, stats)| sum.add(stats));
     }
@@ -445,6 +446,11 @@ impl<B> Board<B> {
     /// Returns the number of parcels that helpers have taken.
     pub fn parcels_taken(&self) -> u64 {
         self.state.lock().stats.parcels
+    }
+
+    /// Returns what the helpers did in scopes.
+    pub fn scope_counts(&self) -> ScopeCounts {
+        self.state.lock().stats.scopes
     }
 
     /// Returns the counts of the helpers.

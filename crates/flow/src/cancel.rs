@@ -104,8 +104,12 @@ const SPARE_SETS_MAX: usize = 4;
 #[derive(Default)]
 pub(crate) struct Groups {
     node: NodeId,
-    /// The number of groups that this run has opened on this node.
+    /// True on a helper.
+    is_helper: bool,
+    /// The number of groups that this run has opened on this node, or on this helper.
     opened: u64,
+    /// On a helper: how many of them the home knows of.
+    counted: u64,
     open: FastMap<GroupId, OpenGroup>,
     /// The open groups nested directly in a group, which another node may have opened.
     nested: FastMap<GroupId, Vec<GroupId>>,
@@ -124,11 +128,16 @@ impl Groups {
         Groups { node, ..Groups::default() }
     }
 
+    /// The groups of a helper: those that it opens itself (FLOW-50), and the group of its parcel.
+    pub fn of_helper() -> Self {
+        Groups { is_helper: true, ..Groups::default() }
+    }
+
     /// Opens a group for the rows that enter a scope from `parent`, and returns its id. `outer` says which instances of
     /// the parent its instances belong to.
     pub fn open(&mut self, parent: GroupId, scope: OpId, outer: OuterTags) -> GroupId {
         self.opened += 1;
-        let id = GroupId::of(self.node, self.opened);
+        let id = if self.is_helper { GroupId::of_helper(self.opened) } else { GroupId::of(self.node, self.opened) };
         let siblings = self.nested.entry(parent).or_default();
         let place = siblings.len();
         siblings.push(id);
@@ -160,7 +169,7 @@ impl Groups {
 
     /// Clears the state of a run. Returns false if a group of it is still open.
     pub fn reset(&mut self) -> bool {
-        self.opened = 0;
+        (self.opened, self.counted) = (0, 0);
         self.changed = None;
         // The root group is never closed, so its cancellations are here until the run ends.
         self.cancellations.clear();
@@ -178,8 +187,9 @@ impl Groups {
             if let Some(moved) = siblings.get(place).and_then(|moved| self.open.get_mut(moved)) {
                 moved.place = place;
             }
-            // This node never closes the group of another node.
-            if siblings.is_empty() && parent.home() != self.node {
+            // This node never closes the group of another node, and a helper never that of its parcel.
+            let is_elsewhere = parent.home() != self.node || self.is_helper && !parent.is_of_helper();
+            if siblings.is_empty() && is_elsewhere {
                 self.nested.remove(&parent);
             }
         }
@@ -207,11 +217,14 @@ impl Groups {
         changed.drain(..).map(list).collect()
     }
 
-    /// On a helper, whose messages are all of one group: replaces what it knows by what the home has published for the
-    /// group.
+    /// On a helper: replaces what it knows of the group of its parcel by what the home has published for it. All other
+    /// messages of the helper are of groups nested in this one, so the cancellations then descend to those (FLOW-40).
     pub fn adopt(&mut self, group: GroupId, published: Option<Vec<Cancellation>>) {
-        self.cancellations.clear();
+        self.cancellations.retain(|known, _| known.is_of_helper());
         if let Some(list) = published {
+            if !self.open.is_empty() {
+                self.fresh.extend(list.iter().map(|cancellation| (group, cancellation.clone())));
+            }
             self.cancellations.insert(group, list);
         }
     }
@@ -224,6 +237,11 @@ impl Groups {
     /// Returns the number of groups that this run has opened.
     pub fn opened(&self) -> u64 {
         self.opened
+    }
+
+    /// On a helper: returns the number of groups that it has opened since the last call.
+    pub fn take_opened_count(&mut self) -> u64 {
+        self.opened - std::mem::replace(&mut self.counted, self.opened)
     }
 
     /// Returns the number of groups that are open now.

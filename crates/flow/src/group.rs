@@ -5,7 +5,8 @@
 //!
 //! - **FLOW-5.** The tags of a group are dense: `0..instances`. The number of instances travels with the end-of-stream,
 //!   so a reduction answers also for instances without rows (`count()` of nothing is 0).
-//! - **FLOW-6.** A group is at home on the node that opened it. Operators that keep state run at the home of the group.
+//! - **FLOW-6.** A group is at home on the node that opened it. Operators that keep state run at the home of the group. A
+//!   group that a helper has opened is at home at the helper (FLOW-50).
 
 /// The number of a node. Each node owns a share of the tablets of the graph.
 pub type NodeId = u16;
@@ -17,6 +18,10 @@ pub struct GroupId(u64);
 
 /// The position in a [`GroupId`] at which the number of the home node begins.
 const NODE_SHIFT: u32 = 48;
+
+/// The bit of a [`GroupId`] that is set if a helper has opened the group. Helpers count for themselves: no other thread
+/// sees their groups.
+const HELPER_BIT: u64 = 1 << (NODE_SHIFT - 1);
 
 impl GroupId {
     /// The group of the query itself. It has one instance and is at home on node 0.
@@ -35,6 +40,16 @@ impl GroupId {
     /// The group that a node has opened as its `number`th one, from 1 up.
     pub(crate) fn of(node: NodeId, number: u64) -> Self {
         GroupId((u64::from(node) << NODE_SHIFT) | number)
+    }
+
+    /// The group that a helper has opened as its `number`th one, from 1 up.
+    pub(crate) fn of_helper(number: u64) -> Self {
+        GroupId(HELPER_BIT | number)
+    }
+
+    /// Returns true if a helper has opened the group.
+    pub fn is_of_helper(self) -> bool {
+        self.0 & HELPER_BIT != 0
     }
 
     /// Reads an id that another node sent.

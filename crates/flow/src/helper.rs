@@ -9,9 +9,10 @@
 //!            └─────── run ended ──────► Over
 //! ```
 //!
-//! Between two turns a helper holds nothing of the run but its replicas: what is left of a parcel at the end of a turn
-//! goes back to the board. So a run never waits for a helper that has no thread at the moment: the home works off what
-//! waits on the board, and the run ends without the helper.
+//! Between two turns a helper mostly holds nothing of the run but its replicas: what is left of a parcel at the end of a
+//! turn goes back to the board. So a run does not wait for a helper that has no thread at the moment: the home works off
+//! what waits on the board, and the run ends without the helper. If groups that the helper has opened have not ended, it
+//! keeps the parcel (FLOW-50), and its next turn comes as soon as that of a query.
 //!
 //! - **FLOW-46.** A helper may keep rows of a parcel to merge them with rows of further parcels of the same token
 //!   ([`crate::Operator::keeps_rows`]). It says that these parcels are worked off when it has sent everything home that
@@ -29,6 +30,7 @@ use crate::batch::Batch;
 use crate::board::{Board, Parcel, Token, Wake};
 use crate::control::QueryControl;
 use crate::late::ReadCredit;
+use crate::local::Local;
 use crate::mutation::{self, Mutation};
 use crate::operator::WeakState;
 use crate::schedule::TURN_NANOS;
@@ -43,8 +45,8 @@ pub struct OpenRun<B: Batch> {
     pub(crate) context: Weak<Option<B::Context>>,
     pub(crate) control: Arc<QueryControl>,
     pub(crate) topology: Arc<Topology>,
-    /// For each operator, the lowest port at which a helper uses its own replica.
-    pub(crate) local: Arc<[Option<u8>]>,
+    /// The messages that a helper works off itself.
+    pub(crate) local: Local,
     /// For each operator, the state that threads share (FLOW-29). The home holds it.
     pub(crate) states: Arc<[Option<WeakState>]>,
     pub(crate) sharers: Sharers,
@@ -125,8 +127,9 @@ impl<B: Batch> Drop for Turn<'_, B> {
 }
 
 impl<B: Batch> Helper<B> {
-    /// A helper with operators built like those of the run; only their kernels are used, and the passing ones
-    /// and [`crate::Operator::combine`] of the others.
+    /// A helper with operators built like those of the run. It uses the kernels among them, the passing ones, those that
+    /// share their state (FLOW-29) and those of scopes that it enters (FLOW-50); of the others,
+    /// [`crate::Operator::combine`].
     pub fn new(run: &OpenRun<B>, operators: Vec<AnyOperator<B>>) -> Self {
         let no_context = Arc::new(None);
         let work = Work::helping(run.topology.clone(), operators, no_context.clone(), run.local.clone(), run.timed);
@@ -163,6 +166,11 @@ impl<B: Batch> Helper<B> {
             }
         };
         self.status
+    }
+
+    /// Returns true if the run may have to wait for the helper's next turn, because it holds a parcel (FLOW-50).
+    pub fn is_needed(&self) -> bool {
+        self.token.is_some() && self.status != HelperStatus::Over
     }
 
     /// Registers how to wake the helper after a turn that was [`HelperStatus::Idle`] or [`HelperStatus::Full`]. Returns
@@ -227,11 +235,14 @@ impl<B: Batch> Helper<B> {
             };
             let version = board.version();
             if std::mem::replace(&mut self.version, version) != version {
-                // All that follows from a parcel at kernels is of its group.
-                turn.work.router.groups.adopt(token.group, board.cancellations(token.group));
+                // All that follows from a parcel is of its group, or of groups nested in it.
+                turn.work.adopt(board, token.group, control);
             }
             let is_done = match RUNNING.set(control, || turn.work.run(control, 1))? {
                 Progress::Yielded => false,
+                Progress::Idle if turn.work.router.groups.open_count() > 0 => {
+                    return Err(Error::bug("a group of a helper has not ended, and no message of it is left"));
+                }
                 Progress::Idle => {
                     let mut waits = turn.work.flush(false, control)?;
                     if !waits && turn.work.keeps_rows() {
@@ -284,15 +295,21 @@ impl<B: Batch> Helper<B> {
         if let Some(token) = self.token.filter(|_| is_last || status == HelperStatus::Full)
             && status != HelperStatus::Over
         {
-            turn.work.flush(true, control)?;
+            let keeps =
+                turn.work.router.groups.open_count() > 0 && !mutation::is_set(Mutation::GroupsOfHelpersArePutDown);
+            if !keeps {
+                turn.work.flush(true, control)?;
+            }
             turn.work.combine_homebound(control)?;
             if !turn.work.router.homebound.is_empty() && board.send_home(&mut turn.work.router.homebound) {
                 status = HelperStatus::Full;
             }
-            let rest = turn.work.parcels_of_all(token, control)?;
-            self.token = None;
-            board.put_down(rest);
-            board.worked_off(token, self.parcels);
+            if !keeps {
+                let rest = turn.work.parcels_of_all(token, control)?;
+                self.token = None;
+                board.put_down(rest);
+                board.worked_off(token, self.parcels);
+            }
         }
         let nanos = control.clock().now_nanos().saturating_sub(started);
         turn.work.account(board, nanos);

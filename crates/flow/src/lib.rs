@@ -23,6 +23,7 @@
 //! | `router` | the way of a message, frames for other nodes, the counts that close a stream |
 //! | `mutation` | rules of the runtime that a test may break |
 //! | `board`, `sharing`, `helper` | work that the home of a run shares with other threads |
+//! | `local` | the messages that a helper works off itself |
 //! | `late`, `asking` | reads that a view has not at hand, and the messages that wait for them |
 //! | `work` | the loop that gives messages to operators, on the home and on helpers |
 //! | `runtime` | one node of a query, from one run to the next |
@@ -32,7 +33,7 @@
 //! | [`clock`] | the clock that time limits go by |
 //! | [`schedule`] | threads that run queries in turns |
 //!
-//! The invariants FLOW-1 to FLOW-48 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
+//! The invariants FLOW-1 to FLOW-50 are defined in the headers of these modules; `docs/design/dataflow.md` explains how
 //! they work together.
 //!
 //! The same topology runs on one node (the thread of a caller or an [executor](schedule)) or on several, where [`Exchange`]
@@ -57,6 +58,7 @@ mod kernel;
 mod lane_order;
 mod lanes;
 mod late;
+mod local;
 mod message;
 #[doc(hidden)]
 pub mod mutation;

@@ -3,6 +3,7 @@
 use crate::cursor::Cursor;
 use crate::group::GroupId;
 use crate::late::Held;
+use crate::mutation::{self, Mutation};
 use crate::topology::OpId;
 
 /// A message on its way along an edge. Messages are boxed: they are large, and move several times.
@@ -25,6 +26,11 @@ impl<B> Message<B> {
     /// A message of which nothing is worked off.
     pub fn new(operator: OpId, port: u8, group: GroupId, body: Body<B>) -> Self {
         Message { operator, port, group, body, cursor: Cursor::default(), arrival: 0, hold: None }
+    }
+
+    /// Returns true if it is a batch that another thread may work off: its group is not one of a helper (FLOW-50).
+    pub fn is_shareable(&self) -> bool {
+        self.is_data() && (!self.group.is_of_helper() || mutation::is_set(Mutation::GroupsOfHelpersAreShared))
     }
 
     /// Returns true if it is a batch.

@@ -45,6 +45,10 @@ pub enum Mutation {
     ReplicaDoesNotJoin,
     /// A helper's replica receives batches at all ports of an operator with shared state (FLOW-29).
     EveryPortIsShared,
+    /// A helper shares messages of groups that it has opened (FLOW-50).
+    GroupsOfHelpersAreShared,
+    /// At the end of its turn, a helper puts down messages of groups that it has opened (FLOW-50).
+    GroupsOfHelpersArePutDown,
     /// The calls in a lane do not count towards its time (FLOW-47).
     TimeOfLaneIsIgnored,
 }

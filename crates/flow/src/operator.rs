@@ -99,6 +99,18 @@ pub trait Operator<B: Batch>: Send {
         false
     }
 
+    /// Returns true if the operator makes the results of a group of the rows of this group alone. It uses no state of
+    /// other groups, no side effect and no chance. So a thread may work off a whole group with a replica (FLOW-50).
+    fn is_by_group(&self) -> bool {
+        false
+    }
+
+    /// For the operator of a scope: returns true if each batch that enters is worked off for itself, in groups of its
+    /// own. So a thread may work off a batch with a replica (FLOW-50).
+    fn is_by_batch(&self) -> bool {
+        false
+    }
+
     /// At the home, when the run is opened for helpers: an operator that any thread may call puts its state into a form
     /// that threads share, and returns it (FLOW-29). A helper then calls its own replica instead of sending the rows
     /// home. This default returns `None`: the state stays at the home.
@@ -216,6 +228,18 @@ impl<'a, B: Batch> Output<'a, B> {
     /// a scope have one, or none.
     pub fn open_ranked(&mut self, parent: GroupId, outer: OuterTags, rank: B::Rank) -> GroupId {
         self.router.open_group(parent, self.operator, outer, Some(rank))
+    }
+
+    /// Returns true if this thread is a helper and the group is one of the home's. Then [`Output::send_home`] sends rows
+    /// to the operator itself, at the home.
+    pub fn has_other_home(&self, group: GroupId) -> bool {
+        self.router.local.is_some() && !group.is_of_helper()
+    }
+
+    /// Sends rows that have arrived at port 0 of the operator to its replica at the home of their group
+    /// ([`Output::has_other_home`]).
+    pub fn send_home(&mut self, group: GroupId, batch: B) {
+        self.router.send_home(self.operator, group, batch);
     }
 
     /// Returns the policy of the scope, for the operator of a scope.

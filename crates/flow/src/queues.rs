@@ -185,9 +185,9 @@ impl<B> Queues<B> {
         self.inboxes[self.at(operator).0].next().map(|message| message.arrival)
     }
 
-    /// Returns the lowest of these operators at which batches wait, and how many.
+    /// Returns the lowest of these operators at which batches wait that may be shared, and how many.
     pub fn lowest_waiting(&self, operators: &[bool]) -> Option<(OpId, usize)> {
-        let waiting = |inbox: &Inbox<B>| inbox.entering.iter().filter(|message| message.is_data()).count();
+        let waiting = |inbox: &Inbox<B>| inbox.entering.iter().filter(|message| message.is_shareable()).count();
         let mut all = operators.iter().zip(&self.inboxes).enumerate().filter(|(_, (is_one, _))| **is_one);
         all.find_map(|(at, (_, inbox))| match waiting(inbox) {
             0 => None,
@@ -203,13 +203,13 @@ impl<B> Queues<B> {
             || !inbox.returning.is_empty()
     }
 
-    /// Takes the oldest batches out of an operator's inbox, `count` of them.
+    /// Takes the oldest batches that may be shared out of an operator's inbox, `count` of them.
     pub fn take_oldest(&mut self, operator: OpId, count: usize) -> Vec<Box<Message<B>>> {
         let mut taken = Vec::with_capacity(count);
         let at = self.at(operator).0;
         let queue = std::mem::take(&mut self.inboxes[at].entering);
         for message in queue {
-            if taken.len() < count && message.is_data() {
+            if taken.len() < count && message.is_shareable() {
                 taken.push(message);
             } else {
                 self.inboxes[at].entering.push_back(message);
@@ -243,10 +243,10 @@ impl<B> Queues<B> {
         Ok(())
     }
 
-    /// Returns the oldest batch that enters an operator.
+    /// Returns the oldest batch that enters an operator and may be shared.
     pub fn oldest(&mut self, operator: OpId) -> Option<&mut Message<B>> {
         let at = self.at(operator).0;
-        self.inboxes[at].entering.iter_mut().find(|message| message.is_data()).map(|message| &mut **message)
+        self.inboxes[at].entering.iter_mut().find(|message| message.is_shareable()).map(|message| &mut **message)
     }
 
     /// Takes all messages, in ascending order of their operators.

@@ -31,6 +31,7 @@ use crate::cursor::{Cursor, Detail};
 use crate::group::{GroupId, NodeId, OuterTags};
 use crate::lane_order::LaneNumber;
 use crate::lanes::{Lanes, Place};
+use crate::local::Local;
 use crate::message::{Body, Message};
 use crate::queues::Queues;
 use crate::topology::{Exchange, OpId, RowOrder, Topology};
@@ -62,8 +63,8 @@ pub(crate) struct Router<B: Batch> {
     lanes: Lanes<B>,
     /// A message to an operator whose inbox was idle when the message was sent.
     pub direct: Option<Box<Message<B>>>,
-    /// On a helper: for each operator, the lowest port at which the helper uses its replica. Other messages go home.
-    pub local: Option<Arc<[Option<u8>]>>,
+    /// On a helper: the messages that it works off itself. Others go home.
+    pub local: Option<Local>,
     /// On a helper: messages for the home.
     pub homebound: Vec<Box<Message<B>>>,
     /// Boxes of messages that are worked off.
@@ -218,9 +219,7 @@ impl<B: Batch> Router<B> {
     /// Makes a message the direct message. If there is one already or the receiver has work, the message goes into its
     /// inbox.
     fn send_here(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
-        let is_here =
-            |local: &Arc<[Option<u8>]>| local[message.operator as usize].is_some_and(|port| port <= message.port);
-        if !self.local.as_ref().is_none_or(is_here) {
+        if !self.local.as_ref().is_none_or(|local| local.is_here(&message)) {
             self.homebound.push(message);
             return Ok(());
         }
@@ -229,6 +228,12 @@ impl<B: Batch> Router<B> {
             return Ok(());
         }
         self.enqueue(message, control)
+    }
+
+    /// On a helper: sends a batch to an operator at the home.
+    pub fn send_home(&mut self, operator: OpId, group: GroupId, batch: B) {
+        let message = self.message(operator, 0, group, Body::data(batch));
+        self.homebound.push(message);
     }
 
     /// Puts a message into the inbox of its operator or, as a frame, into the outbox.

@@ -28,10 +28,11 @@ use crate::control::QueryControl;
 use crate::group::NodeId;
 use crate::helper::OpenRun;
 use crate::late::ReadCredit;
+use crate::local::Local;
 use crate::mutation::{self, Mutation};
 use crate::operator::Shared;
 use crate::sharing::{Sharers, Sharing};
-use crate::stats::{HelperStats, OperatorStats};
+use crate::stats::{HelperStats, OperatorStats, ScopeCounts};
 use crate::topology::{OpId, Topology};
 use crate::work::{Progress, RUNNING, Work, has_ended};
 
@@ -118,17 +119,22 @@ impl<B: Batch> NodeRuntime<B> {
                 board
             }
         };
+        let shares_all = sharers.shares_all;
         let states: Vec<Option<Shared>> = self.work.operators.iter_mut().map(AnyOperator::share).collect();
         let local_port = |(one, shared): (&AnyOperator<B>, &Option<Shared>)| {
             let every_port = one.is_local() || shared.is_some() && mutation::is_set(Mutation::EveryPortIsShared);
             if every_port { Some(0) } else { shared.as_ref().map(|shared| shared.from_port) }
         };
+        let ports = self.work.operators.iter().zip(&states).map(local_port).collect();
+        let topology = &self.work.router.topology;
+        // A message that waits for a read comes back to the home, which knows no group of a helper.
+        let enters = self.work.asking.is_none();
         OpenRun {
             board,
             context: Arc::downgrade(&self.work.context),
             control: self.control.clone(),
-            topology: self.work.router.topology.clone(),
-            local: self.work.operators.iter().zip(&states).map(local_port).collect(),
+            topology: topology.clone(),
+            local: Local::new(&self.work.operators, ports, topology, enters, shares_all),
             states: states.iter().map(|state| state.as_ref().map(|shared| Arc::downgrade(&shared.state))).collect(),
             sharers,
             credit: self.work.asking.as_ref().map_or(ReadCredit::of(0), |asking| asking.credit),
@@ -273,13 +279,20 @@ impl<B: Batch> NodeRuntime<B> {
 
     /// Returns the number of heavy instances that have begun again in groups of their own so far (FLOW-44).
     pub fn set_apart_count(&self) -> u64 {
-        self.work.router.set_apart
+        self.work.router.set_apart + self.helper_scopes().set_apart
+    }
+
+    /// Returns what helpers did in scopes of their own (FLOW-50).
+    fn helper_scopes(&self) -> ScopeCounts {
+        self.work.sharing.as_ref().map(|sharing| sharing.board().scope_counts()).unwrap_or_default()
     }
 
     /// Returns the number of scope groups opened so far, the most that were open at a time, and the number of single
     /// instances that were cancelled.
     pub fn scope_counts(&self) -> (u64, u64, u64) {
-        (self.work.router.groups.opened(), self.work.groups_peak as u64, self.work.router.tags_cancelled)
+        let helpers = self.helper_scopes();
+        let opened = self.work.router.groups.opened() + helpers.opened;
+        (opened, self.work.groups_peak as u64, self.work.router.tags_cancelled + helpers.tags_cancelled)
     }
 
     /// Returns the number of open scope groups that have inboxes of their own, because a policy orders them.

@@ -23,6 +23,26 @@ impl OperatorStats {
     }
 }
 
+/// Counts of scopes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScopeCounts {
+    /// Groups opened.
+    pub opened: u64,
+    /// Single instances that were cancelled.
+    pub tags_cancelled: u64,
+    /// Heavy instances that have begun again in groups of their own (FLOW-44).
+    pub set_apart: u64,
+}
+
+impl ScopeCounts {
+    /// Adds the counts of another thread.
+    pub(crate) fn add(&mut self, other: ScopeCounts) {
+        self.opened += other.opened;
+        self.tags_cancelled += other.tags_cancelled;
+        self.set_apart += other.set_apart;
+    }
+}
+
 /// What helpers did for a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HelperStats {
@@ -30,6 +50,8 @@ pub struct HelperStats {
     pub parcels: u64,
     /// Nanoseconds that helpers worked.
     pub nanos: u64,
+    /// What they did in scopes.
+    pub(crate) scopes: ScopeCounts,
     /// By operator: the counts of the helpers.
     pub(crate) operators: Vec<OperatorStats>,
 }

@@ -339,7 +339,7 @@ impl<B: Batch> Work<B> {
 
     /// Carries out what a call has canceled: in nested groups (FLOW-40), in the state of operators, and in inboxes
     /// (FLOW-41).
-    fn carry_out_cancellations(&mut self, control: &Arc<QueryControl>) {
+    pub(crate) fn carry_out_cancellations(&mut self, control: &Arc<QueryControl>) {
         let Some(context) = &*self.context else { return };
         let reached = self.router.groups.descend();
         for (group, Cancellation { operators, tags }) in &reached {

@@ -54,6 +54,8 @@ fn every_broken_rule_is_noticed() {
         Mutation::HeavyRowGoesAfterEnd,
         Mutation::ReplicaDoesNotJoin,
         Mutation::EveryPortIsShared,
+        Mutation::GroupsOfHelpersAreShared,
+        Mutation::GroupsOfHelpersArePutDown,
         Mutation::TimeOfLaneIsIgnored,
     ];
     let all_late = [

@@ -118,4 +118,8 @@ impl Task for HelperTask {
         let waker = self.waker.clone();
         if helper.sleep(Box::new(move || waker.wake())) { TaskStatus::Waiting } else { TaskStatus::Again }
     }
+
+    fn is_needed(&self) -> bool {
+        matches!(&self.state, HelperState::Joined(helper) if helper.is_needed())
+    }
 }

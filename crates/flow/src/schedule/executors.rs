@@ -173,7 +173,7 @@ impl Executors {
     }
 
     /// As [`Executors::spawn`], for a task that helps a running query of the tenant. It gets a turn only when no query
-    /// waits for one, so it must not be needed for the end of its query.
+    /// waits for one, unless it says that its query may have to wait for it ([`Task::is_needed`]).
     pub fn spawn_helper(&self, tenant: &Tenant, make: impl FnOnce(Waker) -> Box<dyn Task>) {
         self.scheduler.spawn(tenant, TaskClass::Helper, make);
     }

@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 
 use super::fair_queue::{FairQueue, TaskClass, Ticket};
 use super::idle::{self, IdleExecutors};
-use super::task::{Task, TaskCell, TaskStatus};
+use super::task::{Task, TaskCell, Turn};
 use super::tenant::{Tenant, TenantShare, Weight};
 use super::thread::cpu_nanos;
 use crate::clock::{Clock, MonotonicClock};
@@ -161,11 +161,11 @@ impl Scheduler {
         let Some(mut running) = self.first_task() else { return };
         let mut begin = cpu_nanos();
         loop {
-            let status = running.cell.run_turn();
+            let turn = running.cell.run_turn();
             let end = cpu_nanos();
             let nanos = end.saturating_sub(begin);
             begin = end;
-            match self.next_task(running, status, nanos) {
+            match self.next_task(running, turn, nanos) {
                 Some(next) => running = next,
                 None => {
                     self.idle.fetch_add(1, Ordering::Relaxed);
@@ -179,13 +179,14 @@ impl Scheduler {
     }
 
     /// Reports a turn that has ended. Returns the task that is next, if one is queued.
-    fn next_task(&self, running: RunningTask, status: TaskStatus, nanos: u64) -> Option<RunningTask> {
+    fn next_task(&self, running: RunningTask, turn: Turn, nanos: u64) -> Option<RunningTask> {
         let RunningTask { cell, mut ticket } = running;
         cell.add_cpu_nanos(nanos);
         let mut state = self.state.lock();
         self.charge_owed(&mut state);
         state.queue.charge(&mut ticket, nanos);
-        let Some(ticket) = cell.end_turn(status, ticket) else {
+        ticket.set_needed(turn.is_needed);
+        let Some(ticket) = cell.end_turn(turn.status, ticket) else {
             let next = self.take(&mut state);
             drop(state);
             // The last handle of a task may be dropped here, outside of the lock.

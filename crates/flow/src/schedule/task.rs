@@ -31,6 +31,20 @@ pub enum TaskStatus {
 pub trait Task: Send {
     /// Runs for one turn: about `quota` messages, or [`TURN_NANOS`] if that is shorter.
     fn run(&mut self, quota: usize) -> TaskStatus;
+
+    /// For a task that helps a query, after a turn: returns true if the query may have to wait for the next turn. The
+    /// task then counts as a query until its next turn has ended (FLOW-26).
+    fn is_needed(&self) -> bool {
+        false
+    }
+}
+
+/// The outcome of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub status: TaskStatus,
+    /// See [`Task::is_needed`].
+    pub is_needed: bool,
 }
 
 /// The messages that a task processes in one turn: 100 µs to 1 ms of work if messages are small.
@@ -108,22 +122,26 @@ impl TaskCell {
     }
 
     /// Runs one turn of a task that was taken out of the queue.
-    pub fn run_turn(&self) -> TaskStatus {
+    pub fn run_turn(&self) -> Turn {
         let before = self.state.swap(RUNNING, Ordering::AcqRel);
         debug_assert_eq!(before, QUEUED, "a task that is taken out of the queue is in the state QUEUED");
         let mut current = self.task.lock();
-        let Some(task) = current.as_mut() else { return TaskStatus::Done };
+        let done = Turn { status: TaskStatus::Done, is_needed: false };
+        let Some(task) = current.as_mut() else { return done };
         // A task that panics counts as done. Its drop wakes the thread that waits for it, and the executor goes on.
-        let turn = std::panic::AssertUnwindSafe(|| task.run(QUOTA_MESSAGES));
-        let status = std::panic::catch_unwind(turn).unwrap_or(TaskStatus::Done);
-        if status == TaskStatus::Done {
+        let turn = std::panic::AssertUnwindSafe(|| {
+            let status = task.run(QUOTA_MESSAGES);
+            Turn { status, is_needed: task.is_needed() }
+        });
+        let turn = std::panic::catch_unwind(turn).unwrap_or(done);
+        if turn.status == TaskStatus::Done {
             let done = current.take();
             self.state.store(DONE, Ordering::Release);
             drop(current);
             // A panic in the drop of a task must not end the thread either.
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(done)));
         }
-        status
+        turn
     }
 
     /// Moves a task whose turn has ended to the state in which it waits for the next one. Returns the ticket if the

@@ -8,14 +8,17 @@ use super::Work;
 use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
 use crate::board::{Board, Homebound, Parcel, Token};
+use crate::cancel::Groups;
 use crate::control::QueryControl;
 use crate::cursor::{Cursor, Step};
+use crate::group::GroupId;
+use crate::local::Local;
 use crate::message::{Body, Message};
 use crate::mutation::{self, Mutation};
 use crate::operator::{Output, WeakState};
 use crate::router::charge;
 use crate::sharing::Sharers;
-use crate::stats::OperatorStats;
+use crate::stats::{OperatorStats, ScopeCounts};
 use crate::topology::{OpId, Topology};
 
 impl<B: Batch> Work<B> {
@@ -24,19 +27,21 @@ impl<B: Batch> Work<B> {
         topology: Arc<Topology>,
         operators: Vec<AnyOperator<B>>,
         context: Arc<Option<B::Context>>,
-        local: Arc<[Option<u8>]>,
+        local: Local,
         timed: bool,
     ) -> Self {
         let mut work = Work { context, timed, ..Work::new(0, 1, topology, operators) };
         work.router.local = Some(local);
+        work.router.groups = Groups::of_helper();
         work
     }
 
     /// On a helper: begins the run at the operators that it uses. They join the states of the home's operators.
     pub fn begin_local(&mut self, states: &[Option<WeakState>]) -> Result<()> {
         let Some(context) = &*self.context else { return Err(Error::bug("a run has begun before it is open")) };
-        for (operator, state) in self.operators.iter_mut().zip(states) {
-            if operator.is_local() || state.is_some() {
+        let is_used = |at: usize| self.router.local.as_ref().is_some_and(|local| local.uses(at));
+        for (at, (operator, state)) in self.operators.iter_mut().zip(states).enumerate() {
+            if is_used(at) {
                 operator.begin(context)?;
             }
             // A state is gone if the run is over.
@@ -78,9 +83,23 @@ impl<B: Batch> Work<B> {
 
     /// On a helper: hands its counts over to the board.
     pub fn account(&mut self, board: &Board<B>, nanos: u64) {
-        board.account(nanos, &self.own_stats());
+        let router = &mut self.router;
+        let scopes = ScopeCounts {
+            opened: router.groups.take_opened_count(),
+            tags_cancelled: std::mem::take(&mut router.tags_cancelled),
+            set_apart: std::mem::take(&mut router.set_apart),
+        };
+        board.account(nanos, scopes, &self.own_stats());
         self.stats.fill(OperatorStats::default());
         self.router.rows_out.fill(0);
+    }
+
+    /// On a helper: replaces what it knows of the cancellations of its parcel's group (FLOW-40).
+    pub fn adopt(&mut self, board: &Board<B>, group: GroupId, control: &Arc<QueryControl>) {
+        self.router.groups.adopt(group, board.cancellations(group));
+        if self.router.groups.has_fresh() {
+            self.carry_out_cancellations(control);
+        }
     }
 
     /// On the home: a helper has failed at this operator.

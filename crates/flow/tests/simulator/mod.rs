@@ -47,6 +47,14 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
         self.operator.is_passing()
     }
 
+    fn is_by_group(&self) -> bool {
+        self.operator.is_by_group()
+    }
+
+    fn is_by_batch(&self) -> bool {
+        self.operator.is_by_batch()
+    }
+
     fn share(&mut self) -> Option<Shared> {
         self.operator.share()
     }
@@ -102,6 +110,10 @@ fn watched(operator: impl Operator<Numbers> + 'static) -> AnyOperator<Numbers> {
 struct Gather(Vec<(GroupId, Numbers)>);
 
 impl Operator<Numbers> for Gather {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn needs<'a>(
         &'a mut self,
         _: u8,
@@ -257,6 +269,14 @@ struct Asked {
 }
 
 impl Operator<Numbers> for Where {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
+    fn is_by_batch(&self) -> bool {
+        true
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
         if port == 1 {
             let asked = self.0.iter_mut().find(|(inside, _)| *inside == group);

@@ -147,6 +147,14 @@ impl Exists {
 }
 
 impl Operator<Numbers> for Exists {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
+    fn is_by_batch(&self) -> bool {
+        true
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
         let tags: Vec<u32> = batch.0.iter().map(|(tag, _)| *tag).collect();
         if port == 0 {
@@ -200,6 +208,10 @@ impl Operator<Numbers> for Exists {
         let (outside, row) = (asked.outside, asked.rows[tag as usize]);
         out.cancel_tag(inside, out.operator() + 1..self.end, tag);
         self.record.with(|record| record.canceled.insert((inside, tag)));
+        if out.has_other_home(outside) && self.random.random_bool(0.5) {
+            out.send_home(outside, Numbers(vec![row]));
+            return Ok(Apart::BeginsAgain);
+        }
         self.waiting.entry(outside).or_default().0 += 1;
         self.live += 1;
         self.ask(outside, vec![row], out)?;
@@ -238,6 +250,10 @@ impl Hold {
 }
 
 impl Operator<Numbers> for Hold {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn needs<'a>(
         &'a mut self,
         _: u8,

@@ -149,6 +149,10 @@ impl Kernel<Numbers> for Neighbors {
 pub struct Sum(HashMap<GroupId, HashMap<u32, i64>>);
 
 impl Operator<Numbers> for Sum {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn receive(&mut self, _: u8, group: GroupId, batch: Numbers, _: &mut Output<'_, Numbers>) -> Result<()> {
         let sums = self.0.entry(group).or_default();
         batch.0.iter().for_each(|(tag, n)| *sums.entry(*tag).or_default() += n);
@@ -171,6 +175,14 @@ pub struct Scope {
 }
 
 impl Operator<Numbers> for Scope {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
+    fn is_by_batch(&self) -> bool {
+        true
+    }
+
     /// No instance begins again, as if results of it had left.
     fn set_apart(&mut self, _: GroupId, _: u32, _: &mut Output<'_, Numbers>) -> Result<Apart> {
         Ok(Apart::HasResults)

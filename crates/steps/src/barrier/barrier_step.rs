@@ -121,6 +121,10 @@ fn normalize(rows: &mut Rows, totals: &SackTotals) -> Result<()> {
 }
 
 impl Operator<Rows> for Barrier {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn recycle(&mut self) -> bool {
         let is_empty = match &self.memory {
             Memory::Groups(groups) => groups.is_empty(),

@@ -61,6 +61,10 @@ fn seen_of(groups: &SharedGroups, group: GroupId) -> Arc<SharedSeen> {
 }
 
 impl Operator<Rows> for Dedup {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn recycle(&mut self) -> bool {
         match &self.memory {
             Memory::Groups(groups) => groups.is_empty(),

@@ -28,6 +28,10 @@ impl FoldInto {
 }
 
 impl Operator<Rows> for FoldInto {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.seed = context.resolve(&self.operand)?;
         Ok(())

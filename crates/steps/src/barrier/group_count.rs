@@ -98,6 +98,10 @@ impl GroupCount {
 }
 
 impl Operator<Rows> for GroupCount {
+    fn is_by_group(&self) -> bool {
+        self.side_effect.is_none()
+    }
+
     fn needs<'a>(
         &'a mut self,
         _: u8,

@@ -83,6 +83,10 @@ struct Place {
 }
 
 impl Operator<Rows> for Inject {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.values = self.operands.iter().map(|operand| context.resolve(operand)).collect::<Result<_>>()?;
         Ok(())

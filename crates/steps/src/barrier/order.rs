@@ -261,6 +261,10 @@ fn bar(run: &Run, sorter: &RowSorter) -> Option<Value> {
 }
 
 impl Operator<Rows> for Order {
+    fn is_by_group(&self) -> bool {
+        !self.sorter.shuffles()
+    }
+
     fn needs<'a>(
         &'a mut self,
         _: u8,

@@ -26,6 +26,10 @@ impl PassingMerge {
 }
 
 impl Operator<Rows> for PassingMerge {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn is_passing(&self) -> bool {
         true
     }

@@ -39,6 +39,10 @@ pub(crate) fn position(operand: &Operand, what: &str, context: &ExecutionContext
 }
 
 impl Operator<Rows> for Range {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let number = |operand| context.resolve_integer(operand, "the argument of range()");
         let (low, high) = (number(&self.operands.0)?, self.operands.1.as_ref().map(number).transpose()?);
@@ -153,6 +157,10 @@ impl Last {
 }
 
 impl Operator<Rows> for Tail {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.count = position(&self.operand, "tail()", context)?;
         Ok(())

@@ -57,6 +57,10 @@ fn numbers_of<'a>(kind: ReduceKind, batch: &'a Rows, scratch: &'a mut Numbers) -
 }
 
 impl Operator<Rows> for Reduce {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn recycle(&mut self) -> bool {
         self.states.is_empty()
     }

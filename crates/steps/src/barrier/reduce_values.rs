@@ -47,6 +47,10 @@ impl ReduceValues {
 }
 
 impl Operator<Rows> for ReduceValues {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn needs<'a>(
         &'a mut self,
         _: u8,

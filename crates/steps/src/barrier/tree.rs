@@ -121,6 +121,10 @@ impl Tree {
 }
 
 impl Operator<Rows> for Tree {
+    fn is_by_group(&self) -> bool {
+        self.side_effect.is_none()
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         let Some(name) = &self.side_effect else { return Ok(()) };
         context.side_effects.update(name, |old| Ok(old.unwrap_or_else(|| Value::Tree(TreeValue::default().into()))))

@@ -494,6 +494,14 @@ fn leaving(batch: WaitingBatch, shape: &BranchShape, control: &QueryControl) -> 
 }
 
 impl Operator<Rows> for BranchScope {
+    fn is_by_group(&self) -> bool {
+        !self.shape.serial
+    }
+
+    fn is_by_batch(&self) -> bool {
+        !self.shape.serial && !self.shape.each_apart
+    }
+
     fn recycle(&mut self) -> bool {
         if let Some(answers) = &mut self.answers {
             answers.clear();
@@ -550,6 +558,12 @@ impl Operator<Rows> for BranchScope {
             return Ok(Apart::HasResults);
         }
         let apart = batch.take_apart(row);
+        if out.has_other_home(group) {
+            // FLOW-50: there, threads share the work of the instance.
+            out.cancel_tag(inside, self.shape.inside.clone(), tag);
+            out.send_home(group, apart.rows);
+            return Ok(Apart::BeginsAgain);
+        }
         let bytes = apart.rows.bytes() as u64;
         let apart = self.queue.push_apart(group, apart);
         self.queue.charge(apart, bytes, out)?;

@@ -277,6 +277,10 @@ fn join(joining: Option<FoldOperator>, there: Value, value: Value, meter: &mut M
 }
 
 impl Operator<Rows> for GroupScope {
+    fn is_by_group(&self) -> bool {
+        self.side_effect.is_none()
+    }
+
     fn needs<'a>(
         &'a mut self,
         port: u8,

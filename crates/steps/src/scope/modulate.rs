@@ -415,6 +415,14 @@ fn with_computed(batch: ModulatedBatch, over: &Over, meter: &mut Meter<'_>) -> R
 }
 
 impl Operator<Rows> for Modulate {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
+    fn is_by_batch(&self) -> bool {
+        true
+    }
+
     fn needs<'a>(
         &'a mut self,
         port: u8,

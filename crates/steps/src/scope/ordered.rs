@@ -47,6 +47,14 @@ const ENTER: usize = 0;
 const EXIT: usize = 1;
 
 impl Operator<Rows> for OrderedScope {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
+    fn is_by_batch(&self) -> bool {
+        true
+    }
+
     fn recycle(&mut self) -> bool {
         self.queue.is_empty()
     }

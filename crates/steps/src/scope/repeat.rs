@@ -312,6 +312,10 @@ impl LoopScope {
 }
 
 impl Operator<Rows> for LoopScope {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.shape.begin(context)
     }

@@ -94,6 +94,10 @@ impl Split {
 }
 
 impl Operator<Rows> for Split {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn is_passing(&self) -> bool {
         self.arrivals.is_none() && !self.in_turn
     }
@@ -227,6 +231,10 @@ impl Switch {
 }
 
 impl Operator<Rows> for Switch {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn is_passing(&self) -> bool {
         self.arrivals.is_none()
     }
@@ -314,6 +322,10 @@ impl Merge {
 }
 
 impl Operator<Rows> for Merge {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
     fn is_passing(&self) -> bool {
         !self.announced
     }

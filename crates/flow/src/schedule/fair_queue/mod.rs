@@ -20,7 +20,7 @@
 //!   and goes after those of the same time. So a short query waits for few turns. A stream of newcomers keeps no task
 //!   waiting forever, because later newcomers go after the first task that has had a turn.
 //! - **FLOW-26.** A helper is chosen only if no query waits. Helpers of all tenants are in an order of their own, by
-//!   the same virtual times of tenants.
+//!   the same virtual times of tenants. A helper that its query may have to wait for counts as a query.
 //!
 //! - **FLOW-48.** A tenant pays for the time of its queries on the threads of their callers: it is added to the tenant's
 //!   virtual time while another tenant has a task. Such a debt is at most [`DEBT_NANOS_MAX`] above the floor, because no
@@ -69,9 +69,19 @@ const DEBT_NANOS_MAX: VirtualTime = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Ticket {
     tenant: Arc<TenantNumber>,
+    /// The class of the task.
+    own_class: TaskClass,
+    /// The class that it counts as.
     class: TaskClass,
     time: VirtualTime,
     has_run: bool,
+}
+
+impl Ticket {
+    /// Says whether a query may have to wait for the next turn of the task: then it counts as a query (FLOW-26).
+    pub fn set_needed(&mut self, is_needed: bool) {
+        self.class = if is_needed { TaskClass::Query } else { self.own_class };
+    }
 }
 
 /// The index of a tenant. The reference count tells how many tasks the tenant has.
@@ -174,7 +184,7 @@ impl<T> FairQueue<T> {
             state.has_run = false;
         }
         let time = state.waiting[class as usize].start_of_newcomer();
-        let ticket = Ticket { tenant: state.number.clone(), class, time, has_run: false };
+        let ticket = Ticket { tenant: state.number.clone(), own_class: class, class, time, has_run: false };
         self.put_back(ticket, task);
     }
 

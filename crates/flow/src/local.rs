@@ -1,0 +1,83 @@
+//! The messages that a helper works off with its replicas. All others go home.
+//!
+//! - **FLOW-50.** A helper enters a scope itself if each batch that enters is worked off for itself
+//!   ([`Operator::is_by_batch`](crate::Operator::is_by_batch)), and all operators inside keep state by group alone
+//!   ([`Operator::is_by_group`](crate::Operator::is_by_group)). The groups that it opens are at home at the helper: their
+//!   messages and ends stay there, and no other thread sees them. The parcel that led to them is worked off after they
+//!   have ended, so the helper keeps it beyond the end of a turn. For that time its task counts as a query (FLOW-26).
+//!
+//! A batch with few rows goes home instead. If one of its instances is heavy, threads share the messages inside a group
+//! of the home, but not those inside a group of a helper. A heavy instance in a group of a helper goes home, too.
+
+use std::sync::Arc;
+
+use crate::any_operator::AnyOperator;
+use crate::batch::Batch;
+use crate::message::{Body, Message};
+use crate::policy::Policy;
+use crate::topology::{OpId, Topology};
+
+/// The fewest rows of a batch for which a helper enters a scope.
+const ENTERING_ROWS_MIN: usize = 128;
+
+/// What a helper works off, by operator.
+#[derive(Clone)]
+pub(crate) struct Local {
+    /// The lowest port at which it uses its replica.
+    ports: Arc<[Option<u8>]>,
+    /// True for the operator of a scope that it may enter (FLOW-50).
+    scopes: Arc<[bool]>,
+    /// True for all operators that it may use.
+    used: Arc<[bool]>,
+    /// The fewest rows of a batch for which it enters a scope.
+    rows_min: usize,
+}
+
+impl Local {
+    /// What helpers work off of a run with these operators. `ports` are the ports at which they use their replicas
+    /// whatever the group; `enters` says whether they may enter scopes; `shares_all` is for tests.
+    pub fn new<B: Batch>(
+        operators: &[AnyOperator<B>],
+        ports: Arc<[Option<u8>]>,
+        topology: &Topology,
+        enters: bool,
+        shares_all: bool,
+    ) -> Self {
+        let may_enter = |scope: OpId| {
+            let (first, count) = topology.inside(scope);
+            let inside = usize::from(first)..usize::from(first) + count;
+            let has_policy = |operator: usize| topology.policy(operator as OpId) != Policy::default();
+            enters
+                && count > 0
+                && operators[usize::from(scope)].is_by_batch()
+                && operators[inside.clone()].iter().all(AnyOperator::is_by_group)
+                && !has_policy(usize::from(scope))
+                && !inside.into_iter().any(has_policy)
+        };
+        let scopes: Arc<[bool]> = (0..operators.len() as OpId).map(may_enter).collect();
+        let mut used: Vec<bool> = ports.iter().map(Option::is_some).collect();
+        for scope in (0..operators.len()).filter(|operator| scopes[*operator]) {
+            let (_, count) = topology.inside(scope as OpId);
+            used[scope..=scope + count].fill(true);
+        }
+        let rows_min = if shares_all { 1 } else { ENTERING_ROWS_MIN };
+        Local { ports, scopes, used: used.into(), rows_min }
+    }
+
+    /// Returns true if the helper may use its replica of an operator.
+    pub fn uses(&self, operator: usize) -> bool {
+        self.used[operator]
+    }
+
+    /// Returns true if the helper works off a message itself.
+    pub fn is_here<B: Batch>(&self, message: &Message<B>) -> bool {
+        let at = usize::from(message.operator);
+        message.group.is_of_helper()
+            || self.ports[at].is_some_and(|port| port <= message.port)
+            || self.scopes[at] && message.port == 0 && self.enters(&message.body)
+    }
+
+    fn enters<B: Batch>(&self, body: &Body<B>) -> bool {
+        matches!(body, Body::Data { batch: Some(batch), .. } if batch.rows() >= self.rows_min)
+    }
+}
