@@ -62,9 +62,34 @@ impl ElementPages {
         is_new
     }
 
+    /// Adds the elements of a page.
+    pub fn insert_page(&mut self, page: Page) {
+        *self.0.get_or_insert_with((page.tag, page.number), || 0).0 |= page.elements;
+    }
+
     /// Returns about how many bytes the pages take.
     pub fn bytes(&self) -> u64 {
         self.0.len() as u64 * PAGE_BYTES
+    }
+}
+
+/// Some elements of an instance that have adjacent ids.
+pub(crate) struct Page {
+    tag: u32,
+    number: u64,
+    /// A bit for each element.
+    elements: u128,
+}
+
+impl Page {
+    /// The page of one element.
+    fn of(tag: u32, bits: u64) -> Self {
+        Page { tag, number: page_of(bits), elements: 1 << (bits % PAGE_ELEMENTS) }
+    }
+
+    /// Returns the hash of the page ([`page_hash`]).
+    pub fn hash(&self) -> u64 {
+        page_hash(self.tag, self.number * PAGE_ELEMENTS)
     }
 }
 
@@ -202,16 +227,11 @@ impl ElementSet {
         }
     }
 
-    /// Takes the set apart: calls `take` with the instance and the bits of each element.
-    pub fn for_each(self, mut take: impl FnMut(u32, u64)) {
+    /// Takes the set apart: calls `take` with its elements, those of a page together if the set has pages.
+    pub fn for_each_page(self, mut take: impl FnMut(Page)) {
         match self.form {
-            Form::Entries(entries) => entries.for_each(|(tag, bits), ()| take(tag, bits)),
-            Form::Pages(pages) => pages.0.for_each(|(tag, page), mut bits| {
-                while bits != 0 {
-                    take(tag, page * PAGE_ELEMENTS + u64::from(bits.trailing_zeros()));
-                    bits &= bits - 1;
-                }
-            }),
+            Form::Entries(entries) => entries.for_each(|(tag, bits), ()| take(Page::of(tag, bits))),
+            Form::Pages(pages) => pages.0.for_each(|(tag, number), elements| take(Page { tag, number, elements })),
         }
     }
 }
@@ -226,7 +246,13 @@ mod tests {
 
     fn elements(set: ElementSet) -> BTreeSet<(u32, u64)> {
         let mut found = BTreeSet::new();
-        set.for_each(|tag, bits| assert!(found.insert((tag, bits)), "an element comes once"));
+        set.for_each_page(|Page { tag, number, mut elements }| {
+            while elements != 0 {
+                let bits = number * PAGE_ELEMENTS + u64::from(elements.trailing_zeros());
+                assert!(found.insert((tag, bits)), "an element comes once");
+                elements &= elements - 1;
+            }
+        });
         found
     }
 

@@ -115,10 +115,30 @@ impl SeenRows {
         self.vertices.bytes() + self.edges.bytes() + values + self.held
     }
 
-    /// Takes the set apart: calls `take` with the instance and key of each entry.
-    pub(super) fn for_each(self, mut take: impl FnMut(u32, SeenKey)) {
-        self.vertices.for_each(|tag, bits| take(tag, SeenKey::Vertex(bits)));
-        self.edges.for_each(|tag, bits| take(tag, SeenKey::Edge(bits)));
+    /// Takes the set apart.
+    pub(super) fn into_parts(self) -> SeenParts {
+        let SeenRows { vertices, edges, words, others, .. } = self;
+        SeenParts { vertices, edges, values: SeenValues { words, others } }
+    }
+}
+
+/// What a set consists of.
+pub(super) struct SeenParts {
+    pub vertices: ElementSet,
+    pub edges: ElementSet,
+    /// All else.
+    pub values: SeenValues,
+}
+
+/// The values of a set that are neither vertices nor edges.
+pub(super) struct SeenValues {
+    words: PartitionedTable<(u32, KeyWord)>,
+    others: PartitionedTable<(u32, SeenKey)>,
+}
+
+impl SeenValues {
+    /// Calls `take` with the instance and key of each value.
+    pub fn for_each(self, mut take: impl FnMut(u32, SeenKey)) {
         self.words.for_each(|(tag, word), ()| take(tag, SeenKey::Word(word)));
         self.others.for_each(|(tag, key), ()| take(tag, key));
     }

@@ -12,7 +12,7 @@ use mangrove_graph::Value;
 use parking_lot::Mutex;
 
 use crate::barrier::element_set::{ElementPages, ElementSet, page_hash};
-use crate::barrier::seen::{ENTRY_BYTES, SeenKey, SeenRows, computed_key, held_bytes};
+use crate::barrier::seen::{ENTRY_BYTES, SeenKey, SeenParts, SeenRows, computed_key, held_bytes};
 use crate::limits::sizes::Sizes;
 use crate::limits::table::PartitionedTable;
 use crate::rows::{ObjectColumn, Rows};
@@ -46,7 +46,11 @@ impl Shard {
 
 /// Returns the shard of an element. All elements of a page are in one.
 fn shard_of_element(tag: u32, bits: u64) -> usize {
-    (page_hash(tag, bits) >> (u64::BITS - SHARDS.ilog2())) as usize
+    shard_of_hash(page_hash(tag, bits))
+}
+
+fn shard_of_hash(page: u64) -> usize {
+    (page >> (u64::BITS - SHARDS.ilog2())) as usize
 }
 
 /// See the header of this file.
@@ -85,7 +89,10 @@ impl SharedSeen {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             moved: seen.bytes(),
         };
-        seen.for_each(|tag, key| {
+        let SeenParts { vertices, edges, values } = seen.into_parts();
+        set.add_pages(vertices, |shard| &mut shard.vertices);
+        set.add_pages(edges, |shard| &mut shard.edges);
+        values.for_each(|tag, key| {
             set.shards[set.shard_of(tag, &key)].lock().insert(tag, key);
         });
         // Only what comes later is charged anew.
@@ -97,11 +104,14 @@ impl SharedSeen {
     pub fn of_vertices(vertices: ElementSet) -> Self {
         let charged = vertices.bytes();
         let set = SharedSeen::new(SeenRows::default());
-        vertices.for_each(|tag, bits| {
-            set.shards[shard_of_element(tag, bits)].lock().vertices.insert(tag, bits);
-        });
+        set.add_pages(vertices, |shard| &mut shard.vertices);
         let moved = set.shard_bytes();
         SharedSeen { moved: charged.wrapping_sub(moved), ..set }
+    }
+
+    /// Adds the elements of a set, page by page: a run waits while it is opened.
+    fn add_pages(&self, elements: ElementSet, pages: impl Fn(&mut Shard) -> &mut ElementPages) {
+        elements.for_each_page(|page| pages(&mut self.shards[shard_of_hash(page.hash())].lock()).insert_page(page));
     }
 
     fn shard_bytes(&self) -> u64 {
