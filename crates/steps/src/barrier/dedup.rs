@@ -66,6 +66,7 @@ impl Operator<Rows> for Dedup {
     }
 
     fn recycle(&mut self) -> bool {
+        self.scratch.forget_sets();
         match &self.memory {
             Memory::Groups(groups) => groups.is_empty(),
             Memory::Shared(groups) => {

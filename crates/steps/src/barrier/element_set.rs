@@ -87,6 +87,17 @@ impl Page {
         Page { tag, number: page_of(bits), elements: 1 << (bits % PAGE_ELEMENTS) }
     }
 
+    /// Returns the instance of the elements.
+    pub fn tag(&self) -> u32 {
+        self.tag
+    }
+
+    /// Returns the elements as words of bits, each with the id of its first element divided by 64.
+    pub fn words(&self) -> [(u64, u64); 2] {
+        let first = self.number * (PAGE_ELEMENTS / u64::from(u64::BITS));
+        [(first, self.elements as u64), (first + 1, (self.elements >> u64::BITS) as u64)]
+    }
+
     /// Returns the hash of the page ([`page_hash`]).
     pub fn hash(&self) -> u64 {
         page_hash(self.tag, self.number * PAGE_ELEMENTS)

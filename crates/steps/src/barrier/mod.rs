@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`reduce`], [`reduce_values`], [`fold_into`], with [`partial`] and [`numbers`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
 //! | [`order`], [`range`], [`sample`], [`time_limit`] | `order()`, `limit()`, `range()`, `tail()`, `sample()`, `coin()`, `timeLimit()` |
-//! | [`dedup`], [`seen`], [`element_set`], [`shared_seen`], [`visited`] | `dedup()` |
+//! | [`dedup`], [`seen`], [`element_set`], [`shared_seen`], [`shared_bits`], [`visited`] | `dedup()` |
 //! | [`barrier_step`], [`merge`], [`passing_merge`], [`shared_merge`], [`vertex_bulks`] | `barrier()`, and merging of equal traversers |
 //! | [`group_count`], [`tree`], [`side_effect`], [`subgraph`], [`shared_map`] | `groupCount()`, `tree()`, `aggregate()`, `cap()`, `subgraph()` |
 //! | [`inject`] | `inject()` |
@@ -29,6 +29,7 @@ pub(crate) mod reduce;
 pub(crate) mod reduce_values;
 pub(crate) mod sample;
 pub(crate) mod seen;
+pub(crate) mod shared_bits;
 pub(crate) mod shared_map;
 pub(crate) mod shared_merge;
 pub(crate) mod shared_seen;

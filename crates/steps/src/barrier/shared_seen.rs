@@ -1,9 +1,9 @@
 //! The set of rows that a `dedup()` has let through, if several threads work on the query.
 //!
-//! The set consists of shards, each under a lock. A thread sorts the rows of a batch by shard and takes the lock of
-//! each shard once, so a row costs a few nanoseconds more than in a set of one thread. It holds one lock at a time.
-//!
-//! Vertices and edges are bits of pages (`element_set`). Other values are entries of hash tables.
+//! Vertices and edges of instance 0 are bits, which threads set without a lock ([`shared_bits`](super::shared_bits)). For
+//! all else, the set consists of shards, each under a lock. A thread sorts the rows of a batch by shard and takes the lock
+//! of each shard once. It holds one lock at a time. Vertices and edges of other instances are bits of pages there
+//! (`element_set`), other values are entries of hash tables.
 
 use std::hash::BuildHasher;
 
@@ -13,9 +13,10 @@ use parking_lot::Mutex;
 
 use crate::barrier::element_set::{ElementPages, ElementSet, page_hash};
 use crate::barrier::seen::{ENTRY_BYTES, SeenKey, SeenParts, SeenRows, computed_key, held_bytes};
+use crate::barrier::shared_bits::{KnownSegments, SharedBits};
 use crate::limits::sizes::Sizes;
 use crate::limits::table::PartitionedTable;
-use crate::rows::{ObjectColumn, Rows};
+use crate::rows::{ObjectColumn, Rows, Tags};
 
 /// The shards of a set. There are more than threads, so that two of them seldom want the same one.
 const SHARDS: usize = 64;
@@ -56,24 +57,43 @@ fn shard_of_hash(page: u64) -> usize {
 /// See the header of this file.
 pub(crate) struct SharedSeen {
     hasher: RandomState,
+    /// The vertices and the edges of instance 0.
+    vertices: SharedBits,
+    edges: SharedBits,
+    /// All else.
     shards: Box<[Mutex<Shard>]>,
     /// The bytes that the query was charged for the rows that one thread had seen before.
     moved: u64,
 }
 
-/// Memory that a thread uses again for each batch.
+/// What a thread uses again for each batch.
 #[derive(Default)]
 pub(crate) struct Scratch {
+    rows: SortedRows,
+    vertices: KnownSegments,
+    edges: KnownSegments,
+}
+
+impl Scratch {
+    /// Drops what it knows of sets.
+    pub fn forget_sets(&mut self) {
+        (self.vertices, self.edges) = Default::default();
+    }
+}
+
+/// The rows of a batch by shard.
+#[derive(Default)]
+struct SortedRows {
     /// The shard of each row.
     shards: Vec<u8>,
-    /// The rows by shard, and where the rows of each shard end.
+    /// The rows in the order of their shards, and where the rows of each shard end.
     by_shard: Vec<u32>,
     ends: Vec<u32>,
     /// For each row, true if it is the first of its kind.
     is_new: Vec<bool>,
 }
 
-impl Scratch {
+impl SortedRows {
     fn begin(&mut self, rows: usize) {
         self.is_new.clear();
         self.is_new.resize(rows, false);
@@ -86,17 +106,19 @@ impl SharedSeen {
     pub fn new(seen: SeenRows) -> Self {
         let set = SharedSeen {
             hasher: RandomState::default(),
+            vertices: SharedBits::default(),
+            edges: SharedBits::default(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             moved: seen.bytes(),
         };
         let SeenParts { vertices, edges, values } = seen.into_parts();
-        set.add_pages(vertices, |shard| &mut shard.vertices);
-        set.add_pages(edges, |shard| &mut shard.edges);
+        set.add_pages(vertices, &set.vertices, |shard| &mut shard.vertices);
+        set.add_pages(edges, &set.edges, |shard| &mut shard.edges);
         values.for_each(|tag, key| {
             set.shards[set.shard_of(tag, &key)].lock().insert(tag, key);
         });
         // Only what comes later is charged anew.
-        let moved = set.shard_bytes();
+        let moved = set.own_bytes();
         SharedSeen { moved: set.moved.wrapping_sub(moved), ..set }
     }
 
@@ -104,18 +126,26 @@ impl SharedSeen {
     pub fn of_vertices(vertices: ElementSet) -> Self {
         let charged = vertices.bytes();
         let set = SharedSeen::new(SeenRows::default());
-        set.add_pages(vertices, |shard| &mut shard.vertices);
-        let moved = set.shard_bytes();
+        set.add_pages(vertices, &set.vertices, |shard| &mut shard.vertices);
+        let moved = set.own_bytes();
         SharedSeen { moved: charged.wrapping_sub(moved), ..set }
     }
 
     /// Adds the elements of a set, page by page: a run waits while it is opened.
-    fn add_pages(&self, elements: ElementSet, pages: impl Fn(&mut Shard) -> &mut ElementPages) {
-        elements.for_each_page(|page| pages(&mut self.shards[shard_of_hash(page.hash())].lock()).insert_page(page));
+    fn add_pages(&self, elements: ElementSet, bits: &SharedBits, pages: impl Fn(&mut Shard) -> &mut ElementPages) {
+        let mut known = KnownSegments::default();
+        elements.for_each_page(|page| match page.tag() {
+            0 => page.words().into_iter().filter(|(_, elements)| *elements != 0).for_each(|(word, elements)| {
+                bits.set(word, elements, &mut known);
+            }),
+            _ => pages(&mut self.shards[shard_of_hash(page.hash())].lock()).insert_page(page),
+        });
     }
 
-    fn shard_bytes(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.lock().bytes()).sum()
+    /// The bytes of its tables.
+    fn own_bytes(&self) -> u64 {
+        let shards: u64 = self.shards.iter().map(|shard| shard.lock().bytes()).sum();
+        self.vertices.bytes() + self.edges.bytes() + shards
     }
 
     fn shard_of(&self, tag: u32, key: &SeenKey) -> usize {
@@ -127,63 +157,57 @@ impl SharedSeen {
 
     /// Returns the rows that are the first of their kind, and the bytes that remembering them adds.
     pub fn admit(&self, batch: Rows, computed: usize, scratch: &mut Scratch) -> (Rows, u64) {
-        scratch.begin(batch.len());
-        let added = match &batch.objects {
-            ObjectColumn::Vertices(ids) if computed == 0 => {
-                let bits = |row: usize| (batch.tag(row), ids[row].to_bits());
-                self.admit_elements(batch.len(), bits, |shard| &mut shard.vertices, scratch)
+        let Scratch { rows, vertices, edges } = scratch;
+        rows.begin(batch.len());
+        let added = match (&batch.objects, &batch.tags) {
+            (ObjectColumn::Vertices(ids), Tags::One) if computed == 0 => {
+                self.vertices.insert_all(ids.iter().map(|id| id.to_bits()), vertices, &mut rows.is_new)
             }
-            ObjectColumn::Edges(ids) if computed == 0 => {
-                let bits = |row: usize| (batch.tag(row), ids[row].to_bits());
-                self.admit_elements(batch.len(), bits, |shard| &mut shard.edges, scratch)
+            (ObjectColumn::Edges(ids), Tags::One) if computed == 0 => {
+                self.edges.insert_all(ids.iter().map(|id| id.to_bits()), edges, &mut rows.is_new)
             }
             _ => self.admit_any(&batch, computed, scratch),
         };
-        let mut first = batch.filter(|_, row| scratch.is_new[row]);
+        let is_new = &scratch.rows.is_new;
+        let mut first = batch.filter(|_, row| is_new[row]);
         first.bulk = None;
         (first, added)
     }
 
     /// Returns the rows that are at a vertex for the first time, and those that are at no vertex; and the bytes that
     /// remembering them adds.
-    pub fn admit_vertices(&self, rows: &Rows, scratch: &mut Scratch) -> (Vec<u32>, u64) {
-        let vertex = |row: usize| match &rows.objects {
-            ObjectColumn::Vertices(ids) => Some(ids[row]),
-            ObjectColumn::Edges(_) | ObjectColumn::Numbers(_) => None,
-            ObjectColumn::Values(values) => match &values[row] {
-                Value::Vertex(id) => Some(*id),
-                _ => None,
-            },
+    pub fn admit_vertices(&self, batch: &Rows, scratch: &mut Scratch) -> (Vec<u32>, u64) {
+        let Scratch { rows, vertices, .. } = scratch;
+        rows.begin(batch.len());
+        let added = match (&batch.objects, &batch.tags) {
+            (ObjectColumn::Vertices(ids), Tags::One) => {
+                self.vertices.insert_all(ids.iter().map(|id| id.to_bits()), vertices, &mut rows.is_new)
+            }
+            (objects, _) => {
+                let vertex = |row: usize| match objects {
+                    ObjectColumn::Vertices(ids) => Some(ids[row]),
+                    ObjectColumn::Edges(_) | ObjectColumn::Numbers(_) => None,
+                    ObjectColumn::Values(values) => match &values[row] {
+                        Value::Vertex(id) => Some(*id),
+                        _ => None,
+                    },
+                };
+                let shard = |row| vertex(row).map_or(0, |id| shard_of_element(batch.tag(row), id.to_bits()) as u8);
+                rows.shards.extend((0..batch.len()).map(shard));
+                let in_shards = self.each_shard(rows, |shard, row| match (batch.tag(row), vertex(row)) {
+                    (_, None) => true,
+                    (0, Some(id)) => self.vertices.insert(id.to_bits(), vertices),
+                    (tag, Some(id)) => shard.vertices.insert(tag, id.to_bits()),
+                });
+                in_shards + vertices.take_added()
+            }
         };
-        let shard = |row| vertex(row).map_or(0, |id| shard_of_element(rows.tag(row), id.to_bits()) as u8);
-        scratch.begin(rows.len());
-        scratch.shards.extend((0..rows.len()).map(shard));
-        let added = self.each_shard(scratch, |shard, row| {
-            vertex(row).is_none_or(|id| shard.vertices.insert(rows.tag(row), id.to_bits()))
-        });
-        let new = (0..rows.len()).filter(|row| scratch.is_new[*row]).map(|row| row as u32).collect();
+        let new = (0..batch.len()).filter(|row| rows.is_new[*row]).map(|row| row as u32).collect();
         (new, added)
     }
 
-    /// Adds the elements of rows, given by instance and bits.
-    fn admit_elements(
-        &self,
-        count: usize,
-        element: impl Fn(usize) -> (u32, u64),
-        pages: impl Fn(&mut Shard) -> &mut ElementPages,
-        scratch: &mut Scratch,
-    ) -> u64 {
-        scratch.shards.extend((0..count).map(|row| {
-            let (tag, bits) = element(row);
-            shard_of_element(tag, bits) as u8
-        }));
-        self.each_shard(scratch, |shard, row| {
-            let (tag, bits) = element(row);
-            pages(shard).insert(tag, bits)
-        })
-    }
-
     fn admit_any(&self, batch: &Rows, computed: usize, scratch: &mut Scratch) -> u64 {
+        let Scratch { rows, vertices, edges } = scratch;
         let mut sizes = Sizes::default();
         // Measured before the set becomes one more holder. A row without a key is dropped.
         let mut keys: Vec<(u64, Option<SeenKey>)> = Vec::with_capacity(batch.len());
@@ -191,20 +215,25 @@ impl SharedSeen {
             let held = held_bytes(batch, row, computed, &mut sizes) as u64;
             let key =
                 if computed > 0 { computed_key(batch, row, computed) } else { Some(SeenKey::of(batch.object(row))) };
-            scratch.shards.push(key.as_ref().map_or(0, |key| self.shard_of(batch.tag(row), key)) as u8);
+            rows.shards.push(key.as_ref().map_or(0, |key| self.shard_of(batch.tag(row), key)) as u8);
             keys.push((held, key));
         }
-        self.each_shard(scratch, |shard, row| {
+        let in_shards = self.each_shard(rows, |shard, row| {
             let (held, key) = &mut keys[row];
-            let is_new = key.take().is_some_and(|key| shard.insert(batch.tag(row), key));
+            let is_new = key.take().is_some_and(|key| match (batch.tag(row), key) {
+                (0, SeenKey::Vertex(bits)) => self.vertices.insert(bits, vertices),
+                (0, SeenKey::Edge(bits)) => self.edges.insert(bits, edges),
+                (tag, key) => shard.insert(tag, key),
+            });
             shard.held += if is_new { *held } else { 0 };
             is_new
-        })
+        });
+        in_shards + vertices.take_added() + edges.take_added()
     }
 
     /// Calls `insert` for each row under the lock of its shard, and notes which rows are new. Returns the bytes added.
-    fn each_shard(&self, scratch: &mut Scratch, mut insert: impl FnMut(&mut Shard, usize) -> bool) -> u64 {
-        let Scratch { shards, by_shard, ends, is_new } = scratch;
+    fn each_shard(&self, rows: &mut SortedRows, mut insert: impl FnMut(&mut Shard, usize) -> bool) -> u64 {
+        let SortedRows { shards, by_shard, ends, is_new } = rows;
         // A counting sort: `ends` first holds where the rows of each shard begin.
         ends.clear();
         ends.resize(SHARDS, 0);
@@ -239,7 +268,7 @@ impl SharedSeen {
 
     /// Returns the bytes that the query is charged for the set.
     pub fn bytes(&self) -> u64 {
-        self.moved.wrapping_add(self.shard_bytes())
+        self.moved.wrapping_add(self.own_bytes())
     }
 }
 

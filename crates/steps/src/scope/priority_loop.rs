@@ -153,6 +153,7 @@ impl Operator<Rows> for PriorityLoop {
 
     fn recycle(&mut self) -> bool {
         self.arrivals = 0;
+        self.scratch.forget_sets();
         self.loops.is_empty() && self.outside.is_empty()
     }
 

@@ -338,6 +338,7 @@ impl Operator<Rows> for LoopScope {
 
     fn recycle(&mut self) -> bool {
         self.shared = None;
+        self.scratch.forget_sets();
         self.loops.is_empty() && self.outside.is_empty() && self.visited.recycle()
     }
 
