@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{Need, Result};
+use mangrove_graph::{Error, Need, Result};
 
 use crate::batch::Batch;
 use crate::control::QueryControl;
@@ -189,6 +189,14 @@ impl<B: Batch> AnyOperator<B> {
                 Ok(Step::Done)
             }
             AnyOperator::Stateful(operator) => operator.finish_step(port, group, instances, at, out),
+        }
+    }
+
+    /// See [`Operator::work_part`].
+    pub(crate) fn work_part(&mut self, group: GroupId, at: &mut Cursor, out: &mut Output<'_, B>) -> Result<Step> {
+        match self {
+            AnyOperator::Kernel(_) => Err(Error::bug("a kernel hands out no part of an end")),
+            AnyOperator::Stateful(operator) => operator.work_part(group, at, out),
         }
     }
 }

@@ -15,11 +15,13 @@
 //! (`late`). Home and helpers put them there, and the thread that completes a read sends its message home.
 //!
 //! - **FLOW-20.** Work is asked for, not taken: a thread shares work only between two steps, and only while another
-//!   thread of the run has none. A run without a board pays nothing for this.
+//!   thread of the run has none. A run without a board pays nothing for this. Only parts of an end (FLOW-49) are offered
+//!   at once: their operator chooses what is worth it.
 //! - **FLOW-21.** A parcel belongs to a *token*: the operator and the group that its message came from at home. Parts of
 //!   a parcel that are shared again belong to the same token. A message that waits for a read counts as a parcel, and
-//!   is worked off when it is sent home. The end of the group waits at that operator until every parcel of the token is
-//!   worked off, and everything that they sent home has been received. So FLOW-3 holds.
+//!   is worked off when it is sent home. A part of an end counts as a parcel of the operator and the group of that end.
+//!   The end of the group waits at that operator until every parcel of the token is worked off, and everything that
+//!   they sent home has been received. So FLOW-3 holds.
 //! - **FLOW-22.** A message is in one place: an inbox, the hands of a thread, or the board. What waits on the board is
 //!   charged as in an inbox (FLOW-13), and so are reads under way.
 //! - **FLOW-23.** A thread sleeps only after the board has registered how to wake it, and looks for work under the same

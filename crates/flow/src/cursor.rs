@@ -26,7 +26,7 @@ pub enum Detail {
     Held(Box<dyn HeldDetail>),
 }
 
-/// A detail of a cursor that holds more than two numbers.
+/// A detail of a cursor that holds more than two numbers; also a part of an end ([`crate::Output::hand_out`]).
 pub trait HeldDetail: Any + Send + std::fmt::Debug {
     /// Returns about how many bytes it holds.
     fn bytes(&self) -> u64;

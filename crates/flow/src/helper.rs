@@ -29,6 +29,7 @@ use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
 use crate::board::{Board, Parcel, Token, Wake};
 use crate::control::QueryControl;
+use crate::group::GroupId;
 use crate::late::ReadCredit;
 use crate::local::Local;
 use crate::mutation::{self, Mutation};
@@ -95,6 +96,8 @@ pub struct Helper<B: Batch> {
     has_begun: bool,
     /// The token of the parcel at hand, during a turn.
     token: Option<Token>,
+    /// The group of its rows: that of the token, or the one that a part of an end sends rows of (FLOW-49).
+    group: GroupId,
     /// The parcels of the token that the helper has not said to be worked off: the one at hand, and those of which it
     /// keeps rows (FLOW-46).
     parcels: u32,
@@ -139,6 +142,7 @@ impl<B: Batch> Helper<B> {
             no_context,
             has_begun: false,
             token: None,
+            group: GroupId::ROOT,
             parcels: 0,
             version: 0,
             status: HelperStatus::Busy,
@@ -226,6 +230,7 @@ impl<B: Batch> Helper<B> {
                     };
                     self.version = u64::MAX;
                     self.parcels = 1;
+                    self.group = message.group;
                     turn.work.router.accept_shared(message);
                     if let Some(asking) = &mut turn.work.asking {
                         asking.token = Some(token);
@@ -236,7 +241,7 @@ impl<B: Batch> Helper<B> {
             let version = board.version();
             if std::mem::replace(&mut self.version, version) != version {
                 // All that follows from a parcel is of its group, or of groups nested in it.
-                turn.work.adopt(board, token.group, control);
+                turn.work.adopt(board, self.group, control);
             }
             let is_done = match RUNNING.set(control, || turn.work.run(control, 1))? {
                 Progress::Yielded => false,

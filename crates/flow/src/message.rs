@@ -2,6 +2,7 @@
 
 use crate::cursor::Cursor;
 use crate::group::GroupId;
+use crate::lane_order::LaneNumber;
 use crate::late::Held;
 use crate::mutation::{self, Mutation};
 use crate::topology::OpId;
@@ -49,6 +50,9 @@ pub(crate) enum Body<B> {
     End { messages: u64, instances: u32 },
     /// The end of a group of which the operator has worked off a part. It is never sent.
     Closing { instances: u32 },
+    /// A part of the end of the group `ended`, which any thread may work off (FLOW-49). The cursor holds it. The group of
+    /// the message is that of the rows that it sends. At home it waits in the lane of the end.
+    Part { ended: GroupId, lane: LaneNumber },
 }
 
 impl<B> Body<B> {

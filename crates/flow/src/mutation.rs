@@ -49,6 +49,10 @@ pub enum Mutation {
     GroupsOfHelpersAreShared,
     /// At the end of its turn, a helper puts down messages of groups that it has opened (FLOW-50).
     GroupsOfHelpersArePutDown,
+    /// An end goes on before its parts are worked off (FLOW-49).
+    EndOvertakesParts,
+    /// A part counts as worked off when the home takes it back (FLOW-49).
+    PartTakenBackIsDone,
     /// The calls in a lane do not count towards its time (FLOW-47).
     TimeOfLaneIsIgnored,
 }

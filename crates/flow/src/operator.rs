@@ -13,19 +13,22 @@
 //! - **FLOW-29.** After [`Operator::share`], any thread of the run changes the shared state, in any order. Only the
 //!   home receives ends of groups, and batches at ports below [`Shared::from_port`]. The end of a group comes after
 //!   every thread has worked off the group's rows (FLOW-21). So the state of the group is complete then, and no thread
-//!   uses it after that.
+//!   uses it after that, except for parts of the end that were handed out.
+//! - **FLOW-49.** An end may hand out parts of its work ([`Output::hand_out`]). Any thread works off a part, each part
+//!   once. The end goes on after every part that it has handed out is worked off, and everything that they sent home has
+//!   been received. So no part runs beside a call with the end, and FLOW-3 holds for the rows that parts send.
 
 use std::any::Any;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
-use mangrove_graph::{Need, Result};
+use mangrove_graph::{Error, Need, Result};
 
 use crate::batch::Batch;
 use crate::cancel::Disposition;
 use crate::control::QueryControl;
-use crate::cursor::{Cursor, Step};
+use crate::cursor::{Cursor, HeldDetail, Step};
 use crate::group::{GroupId, NodeId, OuterTags, TagSet};
 use crate::heavy::Apart;
 use crate::policy::Policy;
@@ -158,6 +161,14 @@ pub trait Operator<B: Batch>: Send {
         Ok(Step::Done)
     }
 
+    /// Works on a part of an end that [`Operator::finish_step`] has handed out, from the cursor on, which holds the part
+    /// (FLOW-49). On a helper, its replica is called. `group` is the group of the rows that the part sends. They may
+    /// come in any order. A step does as much as one of [`Operator::finish_step`].
+    fn work_part(&mut self, group: GroupId, at: &mut Cursor, out: &mut Output<'_, B>) -> Result<Step> {
+        let _ = (group, at, out);
+        Err(Error::bug("an operator that hands out parts of an end works them off"))
+    }
+
     /// For the operator of a scope: an instance of a group inside is heavy (FLOW-44). If it may, the operator cancels it
     /// there and lets it begin again in a group of its own. This default lets it stay.
     fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, B>) -> Result<Apart> {
@@ -206,6 +217,14 @@ impl<'a, B: Batch> Output<'a, B> {
             self.finish(edge, group, instances)?;
         }
         Ok(())
+    }
+
+    /// In [`Operator::finish_step`], if the operator's state is shared: hands out a part of the end, which any thread of
+    /// the run may work off ([`Operator::work_part`]). It sends rows of `group`, and is dropped if that is canceled here.
+    /// It holds no charge of its own. The call returns [`Step::More`], and the end comes again after all of its parts
+    /// (FLOW-49). The call may send rows, too: they are worked off meanwhile.
+    pub fn hand_out(&mut self, group: GroupId, part: Box<dyn HeldDetail>) {
+        self.router.handed_out.push((group, part));
     }
 
     /// Adds a batch to the results that the client reads.

@@ -27,7 +27,7 @@ use mangrove_graph::{Error, FastMap, Result};
 use crate::batch::Batch;
 use crate::cancel::Groups;
 use crate::control::QueryControl;
-use crate::cursor::{Cursor, Detail};
+use crate::cursor::{Cursor, Detail, HeldDetail};
 use crate::group::{GroupId, NodeId, OuterTags};
 use crate::lane_order::LaneNumber;
 use crate::lanes::{Lanes, Place};
@@ -67,6 +67,8 @@ pub(crate) struct Router<B: Batch> {
     pub local: Option<Local>,
     /// On a helper: messages for the home.
     pub homebound: Vec<Box<Message<B>>>,
+    /// The parts that the call at hand has handed out, each with the group of its rows (FLOW-49).
+    pub handed_out: Vec<(GroupId, Box<dyn HeldDetail>)>,
     /// Boxes of messages that are worked off.
     spare: Vec<Box<Message<B>>>,
     pub groups: Groups,
@@ -99,6 +101,7 @@ impl<B: Batch> Router<B> {
             direct: None,
             local: None,
             homebound: Vec::new(),
+            handed_out: Vec::new(),
             spare: Vec::new(),
             groups: Groups::new(node),
             results: VecDeque::new(),
@@ -354,7 +357,7 @@ impl<B: Batch> Router<B> {
         // The rest of an end of a scope decides no instance: it waits until what was sent is worked off, as if its
         // rows entered. Any other message that returns goes before all others again (FLOW-14).
         let comes_back = self.returns(&message);
-        let returns = comes_back && !matches!(message.body, Body::Closing { .. });
+        let returns = comes_back && !matches!(message.body, Body::Closing { .. } | Body::Part { .. });
         let enters = message.port == 0 || comes_back && !returns;
         match lane {
             0 => self.queues.push_front(message, returns, enters),
@@ -365,11 +368,24 @@ impl<B: Batch> Router<B> {
     /// Puts a message that has waited elsewhere, and is charged, back to the front of its queue. It goes before the
     /// direct message, which is newer (FLOW-11), and before all others in the lane of its group (FLOW-42).
     pub fn bring_before_all(&mut self, message: Box<Message<B>>, control: &QueryControl) -> Result<()> {
+        let lane = match message.body {
+            Body::Part { lane, .. } => lane,
+            _ => self.lane_of(&message),
+        };
+        self.bring_before_all_of(lane, message, control)
+    }
+
+    /// As [`Router::bring_before_all`], for a message of this lane.
+    pub fn bring_before_all_of(
+        &mut self,
+        lane: LaneNumber,
+        message: Box<Message<B>>,
+        control: &QueryControl,
+    ) -> Result<()> {
         // The direct message has no lane.
         if let Some(direct) = self.direct.take_if(|direct| direct.operator == message.operator) {
             self.put_back(0, direct, control)?;
         }
-        let lane = self.lane_of(&message);
         self.bring_back(lane, message);
         Ok(())
     }
@@ -594,8 +610,8 @@ fn encode<B: Batch>(message: &Message<B>) -> Vec<u8> {
     frame.extend_from_slice(&message.group.to_bits().to_le_bytes());
     match &message.body {
         Body::Data { batch, .. } => batch.iter().for_each(|batch| batch.encode(&mut frame)),
-        // A group that is closing stays where it is.
-        Body::Closing { .. } => {}
+        // A group that is closing stays where it is, and so do parts of its end.
+        Body::Closing { .. } | Body::Part { .. } => {}
         Body::End { messages, instances } => {
             frame.extend_from_slice(&messages.to_le_bytes());
             frame.extend_from_slice(&instances.to_le_bytes());

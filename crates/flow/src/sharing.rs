@@ -9,6 +9,7 @@ use crate::batch::Batch;
 use crate::board::{Board, Token};
 use crate::cancel::Groups;
 use crate::group::GroupId;
+use crate::lane_order::LaneNumber;
 use crate::message::Message;
 use crate::mutation::{self, Mutation};
 use crate::topology::OpId;
@@ -32,6 +33,13 @@ impl Sharers {
 /// Handing a message over costs less than a microsecond, and a hundred rows take several.
 const SPLIT_ROWS_MIN: usize = 128;
 
+/// The end of a group, or what is left of it, while parcels of its token are not worked off.
+pub(crate) struct ParkedEnd<B> {
+    /// The lane that it was taken from.
+    pub lane: LaneNumber,
+    pub message: Box<Message<B>>,
+}
+
 /// What the home of an open run knows of the work that it has shared.
 pub(crate) struct Sharing<B: Batch> {
     board: Arc<Board<B>>,
@@ -42,7 +50,7 @@ pub(crate) struct Sharing<B: Batch> {
     /// The tokens with parcels that are not worked off.
     away: FastSet<Token>,
     /// The ends that wait for them (FLOW-21): one for each port of the operator.
-    ends: FastMap<Token, Vec<Box<Message<B>>>>,
+    ends: FastMap<Token, Vec<ParkedEnd<B>>>,
     /// The operators that, with all before them, wait until a message is back (FLOW-33): one entry for each message.
     halted: Vec<OpId>,
 }
@@ -79,7 +87,7 @@ impl<B: Batch> Sharing<B> {
     }
 
     /// Notes that the parcels of a token are worked off. Returns the ends that waited for them (FLOW-21).
-    pub fn is_back(&mut self, token: Token) -> Vec<Box<Message<B>>> {
+    pub fn is_back(&mut self, token: Token) -> Vec<ParkedEnd<B>> {
         self.away.remove(&token);
         self.ends.remove(&token).unwrap_or_default()
     }
@@ -88,9 +96,10 @@ impl<B: Batch> Sharing<B> {
         &self.sharers
     }
 
-    /// Keeps the end of a group until the parcels of its token are worked off (FLOW-21).
-    pub fn park(&mut self, end: Box<Message<B>>) {
-        self.ends.entry(Token { operator: end.operator, group: end.group }).or_default().push(end);
+    /// Keeps the end of a group, which was taken from this lane, until the parcels of its token are worked off (FLOW-21).
+    pub fn park(&mut self, lane: LaneNumber, message: Box<Message<B>>) {
+        let token = Token { operator: message.operator, group: message.group };
+        self.ends.entry(token).or_default().push(ParkedEnd { lane, message });
     }
 
     pub fn set_sharers(&mut self, sharers: Sharers) {

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | here | the loop, and the calls of operators |
 //! | `parcels` | what a thread of an open run shares with the others |
+//! | `parts` | parts of an end that any thread works off |
 //! | `waits` | messages that wait for reads |
 //!
 //! - **FLOW-14.** The operator that runs next is the ready one with the highest number. But a message that returns from
@@ -18,6 +19,7 @@
 //! operators inside, whose numbers are higher, have made the last one.)
 
 mod parcels;
+mod parts;
 mod waits;
 
 use std::sync::Arc;
@@ -206,18 +208,23 @@ impl<B: Batch> Work<B> {
                     && sharing.is_token_away(Token { operator: id, group })
                     && !mutation::is_set(Mutation::EndOvertakesParcels)
                 {
-                    sharing.park(message);
+                    sharing.park(place.lane, message);
                     return Ok(());
                 }
                 self.router.count_end(id, port, group, messages, instances)
             }
             Body::Closing { instances } => Some(*instances),
+            Body::Part { .. } => return self.take_part(place, message, control),
         };
         if let Some(instances) = closed {
             let end = |operator: &mut AnyOperator<B>, out: &mut Output<'_, B>| {
                 operator.finish(port, group, instances, cursor, out)
             };
-            if self.call(id, control, end)? == Step::More {
+            let step = self.call(id, control, end)?;
+            if !self.router.handed_out.is_empty() {
+                return self.wait_for_parts(place, message, instances, step, control);
+            }
+            if step == Step::More {
                 *body = Body::Closing { instances };
                 return self.router.put_back(place.lane, message, control);
             }

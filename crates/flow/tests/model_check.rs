@@ -121,7 +121,7 @@ fn run(plan: Plan, helpers: usize, below: i64, reader: Option<LateReader>) {
 
 #[test]
 fn a_run_with_helpers_ends_with_its_results() {
-    for plan in [Plan::Scoped, Plan::Where, Plan::Limit, Plan::Distinct, Plan::Rounds] {
+    for plan in [Plan::Scoped, Plan::Where, Plan::Limit, Plan::Distinct, Plan::Rounds, Plan::Parts] {
         explore(move || helped(plan, 1, 9));
         explore(move || helped(plan, 2, 9));
     }

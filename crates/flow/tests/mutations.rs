@@ -56,6 +56,8 @@ fn every_broken_rule_is_noticed() {
         Mutation::EveryPortIsShared,
         Mutation::GroupsOfHelpersAreShared,
         Mutation::GroupsOfHelpersArePutDown,
+        Mutation::EndOvertakesParts,
+        Mutation::PartTakenBackIsDone,
         Mutation::TimeOfLaneIsIgnored,
     ];
     let all_late = [

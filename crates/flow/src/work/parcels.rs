@@ -132,7 +132,7 @@ impl<B: Batch> Work<B> {
                     }
                     Homebound::Done(token) => {
                         let ends = self.sharing.as_mut().map(|sharing| sharing.is_back(token)).unwrap_or_default();
-                        ends.into_iter().for_each(|end| self.router.accept_shared(end));
+                        ends.into_iter().try_for_each(|end| self.end_goes_on(end, control))?;
                     }
                     Homebound::Back(parked, hold) => self.come_back(*parked, hold, control)?,
                 }
@@ -142,8 +142,12 @@ impl<B: Batch> Work<B> {
             // The home works off itself what no helper has taken.
             if let Some(Parcel { token, message, .. }) = board.take_back() {
                 // Before an end that waits in the inbox: it must not overtake the message when the token is closed.
+                let is_part = matches!(message.body, Body::Part { .. });
                 self.router.bring_before_all(message, control)?;
-                board.worked_off(token, 1);
+                // A part counts until it is worked off ([`Work::take_part`]).
+                if !is_part || mutation::is_set(Mutation::PartTakenBackIsDone) {
+                    board.worked_off(token, 1);
+                }
             }
         } else if board.has_idle_thread()
             && let Some(sharing) = &self.sharing

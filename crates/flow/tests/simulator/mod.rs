@@ -3,6 +3,8 @@
 //! [`Checked`] watches each operator: nothing comes to a port after its end, and no end comes twice (FLOW-3).
 
 pub mod nested;
+pub mod parts;
+mod rounds;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,13 +12,15 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use mangrove_flow::{
-    AnyOperator, Apart, Cursor, Exchange, GroupId, NodeRuntime, Operator, OuterTags, Output, Placement, QueryControl,
-    QueryLimits, ReadCredit, Shared, SharedState, Sharers, Step, TagSet, Topology, TopologyBuilder,
+    AnyOperator, Apart, Cursor, Exchange, GroupId, NodeRuntime, Operator, OuterTags, Output, Placement, Policy,
+    QueryControl, QueryLimits, ReadCredit, Shared, SharedState, Sharers, Step, TagSet, Topology, TopologyBuilder,
 };
 use mangrove_graph::{Need, Result};
 use mangrove_virtual_nodes::{Habits, LateReader, run_with_helpers, run_with_late_reads};
+use parts::{Tally, tallied};
 use rand::prelude::*;
 use rand::rngs::StdRng;
+use rounds::Rounds;
 #[cfg(feature = "model")]
 use shuttle::sync::Mutex;
 
@@ -88,8 +92,14 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
         at: &mut Cursor,
         out: &mut Output<'_, Numbers>,
     ) -> Result<Step> {
-        assert!(self.ended.insert((group, port)), "operator {} receives the end of a group twice", out.operator());
+        // What is left of an end comes again.
+        let is_new = self.ended.insert((group, port));
+        assert!(is_new || !at.is_start(), "operator {} receives the end of a group twice", out.operator());
         self.operator.finish_step(port, group, instances, at, out)
+    }
+
+    fn work_part(&mut self, group: GroupId, at: &mut Cursor, out: &mut Output<'_, Numbers>) -> Result<Step> {
+        self.operator.work_part(group, at, out)
     }
 
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Numbers>) {
@@ -186,78 +196,6 @@ impl Operator<Numbers> for Distinct {
     }
 }
 
-/// A round of [`Rounds`]: the group outside, the number of the round, and the rows for the next one.
-struct Round {
-    outside: GroupId,
-    number: u32,
-    next: Vec<(u32, i64)>,
-}
-
-/// The rounds that are open, by their groups.
-type SharedRounds = Mutex<HashMap<GroupId, Round>>;
-
-/// A loop: rows go through the pipeline inside [`ROUNDS`] times. Threads share the rows that return (FLOW-29); rows
-/// enter at the home.
-struct Rounds {
-    shared: Arc<SharedRounds>,
-    /// The first round of each group that has entered.
-    first: HashMap<GroupId, GroupId>,
-}
-
-const ROUNDS: u32 = 3;
-
-impl Rounds {
-    fn new() -> Self {
-        Rounds { shared: Arc::new(Mutex::new(HashMap::new())), first: HashMap::new() }
-    }
-
-    fn open(&self, outside: GroupId, number: u32, out: &mut Output<'_, Numbers>) -> GroupId {
-        let inside = out.open_group(outside, OuterTags::Same);
-        self.shared.lock().unwrap().insert(inside, Round { outside, number, next: Vec::new() });
-        inside
-    }
-}
-
-impl Operator<Numbers> for Rounds {
-    fn share(&mut self) -> Option<Shared> {
-        Some(Shared { state: self.shared.clone(), from_port: 1 })
-    }
-
-    fn join(&mut self, state: &SharedState) {
-        self.shared = state.clone().downcast().expect("the state of the same operator");
-    }
-
-    fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
-        if port == 0 {
-            let inside = match self.first.get(&group) {
-                Some(inside) => *inside,
-                None => self.open(group, 1, out),
-            };
-            self.first.insert(group, inside);
-            return out.emit(0, inside, batch);
-        }
-        let mut rounds = self.shared.lock().unwrap();
-        rounds.get_mut(&group).expect("a round is open until its group has ended").next.extend(batch.0);
-        Ok(())
-    }
-
-    fn finish(&mut self, port: u8, group: GroupId, instances: u32, out: &mut Output<'_, Numbers>) -> Result<()> {
-        if port == 0 {
-            let inside = self.first.remove(&group).expect("a row has entered");
-            return out.finish(0, inside, instances);
-        }
-        let round = self.shared.lock().unwrap().remove(&group).expect("a round ends once");
-        out.close_group(group);
-        let is_last = round.number == ROUNDS;
-        let (edge, to) =
-            if is_last { (1, round.outside) } else { (0, self.open(round.outside, round.number + 1, out)) };
-        for rows in round.next.chunks(1_000) {
-            out.emit(edge, to, Numbers(rows.to_vec()))?;
-        }
-        out.finish(edge, to, instances)
-    }
-}
-
 /// Lets each row through for which the pipeline inside finds something. The first result of an instance cancels it.
 #[derive(Default)]
 struct Where(Vec<(GroupId, Asked)>, Vec<(GroupId, u32)>);
@@ -334,20 +272,42 @@ pub enum Plan {
     Distinct,
     /// start → scan → rounds { neighbors → neighbors } → sum
     Rounds,
+    /// start → scan → neighbors → tally → neighbors → sum
+    Parts,
+    /// start → scan → scope { neighbors → tally → neighbors → sum } → sum
+    PartsInside,
+    /// start → scan → neighbors → tally → neighbors → limit
+    PartsLimited,
     /// start → scan → neighbors → limit
     Limit,
     /// start → scan → neighbors, whose rows must keep their order
     Ordered,
 }
 
-pub const PLANS: [Plan; 8] =
-    [Plan::Scoped, Plan::Nested, Plan::Where, Plan::Exists, Plan::Distinct, Plan::Rounds, Plan::Limit, Plan::Ordered];
+pub const PLANS: [Plan; 11] = [
+    Plan::Scoped,
+    Plan::Nested,
+    Plan::Where,
+    Plan::Exists,
+    Plan::Distinct,
+    Plan::Rounds,
+    Plan::Parts,
+    Plan::PartsInside,
+    Plan::PartsLimited,
+    Plan::Limit,
+    Plan::Ordered,
+];
 
-/// Rows that `Plan::Limit` lets through.
+/// Rows that limits let through.
 const LIMIT: usize = 70;
 
 impl Plan {
     pub fn topology(self) -> Topology {
+        self.topology_with(Policy::default())
+    }
+
+    /// The topology. `policy` is that of the scope of `Plan::Rounds` and `Plan::PartsInside`.
+    fn topology_with(self, policy: Policy) -> Topology {
         let mut b = TopologyBuilder::default();
         let at = Placement::Home;
         let start = b.operator(at);
@@ -385,13 +345,24 @@ impl Plan {
                 b.connect(second, scope, 1, Exchange::Local);
                 tail = next(&mut b, scope);
             }
-            Plan::Distinct => (0..4).for_each(|_| tail = next(&mut b, tail)),
+            Plan::Distinct | Plan::Parts | Plan::PartsLimited => (0..4).for_each(|_| tail = next(&mut b, tail)),
+            Plan::PartsInside => {
+                let scope = next(&mut b, tail);
+                let hop = b.operator(at);
+                b.enter(scope, hop, 0, Exchange::Local);
+                let mut inside = hop;
+                (0..3).for_each(|_| inside = next(&mut b, inside));
+                b.connect(inside, scope, 1, Exchange::Local);
+                b.set_policy(scope, policy);
+                tail = next(&mut b, scope);
+            }
             Plan::Rounds => {
                 let rounds = next(&mut b, tail);
                 let hop = b.operator(at);
                 b.enter(rounds, hop, 0, Exchange::Local);
                 let last = next(&mut b, hop);
                 b.connect(last, rounds, 1, Exchange::Local);
+                b.set_policy(rounds, policy);
                 tail = next(&mut b, rounds);
             }
             Plan::Limit => {
@@ -412,6 +383,7 @@ impl Plan {
                 let policies = if random.random_bool(0.5) { nested::policies(random) } else { Default::default() };
                 nested::topology(policies, random.random_bool(0.5))
             }
+            Plan::Rounds | Plan::PartsInside => self.topology_with(nested::policies(random)[0]),
             plan => plan.topology(),
         }
     }
@@ -460,6 +432,20 @@ impl Plan {
                 AnyOperator::kernel(Neighbors(1)),
                 watched(Sum::default()),
             ],
+            Plan::Parts | Plan::PartsLimited => vec![
+                AnyOperator::kernel(Neighbors(3)),
+                watched(Tally::new(false)),
+                AnyOperator::kernel(Neighbors(2)),
+                if self == Plan::Parts { watched(Sum::default()) } else { watched(Limit(LIMIT)) },
+            ],
+            Plan::PartsInside => vec![
+                watched(Scope::default()),
+                AnyOperator::kernel(Neighbors(30)),
+                watched(Tally::new(false)),
+                AnyOperator::kernel(Neighbors(2)),
+                watched(Sum::default()),
+                watched(Sum::default()),
+            ],
             Plan::Limit => vec![AnyOperator::kernel(Neighbors(3)), watched(Limit(LIMIT))],
             Plan::Ordered => vec![AnyOperator::kernel(Neighbors(3))],
         });
@@ -496,6 +482,16 @@ impl Plan {
                 let sum: i64 = (0..below).flat_map(round).flat_map(round).flat_map(round).sum();
                 assert_eq!(found, [sum]);
             }
+            Plan::Parts => {
+                let all = tallied((0..below).flat_map(|n| hop(n, 3)));
+                assert_eq!(found, [all.into_iter().flat_map(|n| hop(n, 2)).sum::<i64>()]);
+            }
+            Plan::PartsInside => {
+                let inside = |n: i64| tallied(hop(n, 30)).into_iter().flat_map(|n| hop(n, 2)).sum::<i64>();
+                assert_eq!(found, [(0..below).map(inside).sum::<i64>()]);
+            }
+            // Each number, and how many there were.
+            Plan::PartsLimited => assert_eq!(found.len(), LIMIT.min(2 * (below as usize + 3))),
             Plan::Limit => assert_eq!(found.len(), LIMIT.min(3 * below as usize)),
             Plan::Ordered => {
                 let all: Vec<i64> = (0..below).flat_map(|n| hop(n, 3)).collect();
