@@ -127,3 +127,47 @@ fn what_is_shared_is_the_same() {
         }
     }
 }
+
+/// Helpers work off nested traversals themselves, with the states of all operators inside.
+#[test]
+fn what_runs_in_scopes_of_helpers_is_the_same() {
+    let database = company(40);
+    for traversal in [
+        "g.V().where(out('manages').out('manages')).count()",
+        "g.V().hasLabel('person').not(out('manages').out('manages')).values('name')",
+        "g.V().or(out('manages').in('manages'), has('level', 3)).groupCount().by(label()).unfold()",
+        "g.V().hasLabel('person').local(out('has').values('level').sum())",
+        "g.V().hasLabel('person').local(out('has').order().by('level', desc).limit(1)).groupCount().by('level').unfold()",
+        "g.V().hasLabel('person').local(both().dedup().count()).groupCount().unfold()",
+        "g.V().hasLabel('person').local(union(out('has'), out('manages').out('has')).values('level').fold().unfold())",
+        "g.V().hasLabel('person').flatMap(coalesce(out('manages').out('manages'), in('manages'))).values('name')",
+        "g.V().hasLabel('person').project('a', 'b').by(out('has').count()).by(both('manages').values('name').min())",
+        "g.V().hasLabel('person').order().by(out('has').values('level').sum()).by('name').values('name')",
+        "g.V().hasLabel('person').group().by(out('has').count()).by(out('manages').count()).unfold()",
+        "g.V().hasLabel('person').local(repeat(out('manages')).times(3).count())",
+        "g.V().hasLabel('person').where(repeat(out('manages')).until(has('name', 'p17')))",
+        "g.V().hasLabel('person').local(out('has').group().by('level').by(count())).unfold()",
+        "g.V().hasLabel('person').where(local(out('manages').where(local(out('has').count()).is(gt(2))))).values('name')",
+        "g.V().hasLabel('person').as('a').out('manages').where(out('manages').where(neq('a'))).values('name')",
+        "g.V().hasLabel('person').choose(out('manages').count().is(1), out('has').count(), constant('leaf'))",
+    ] {
+        let expected = alone(&database, traversal);
+        assert!(!expected.is_empty() && expected != [format!("{:?} 1", Value::I64(0))], "{traversal}");
+        for seed in 0..40 {
+            assert_eq!(helped(&database, traversal, seed), expected, "{traversal}, seed {seed}");
+        }
+    }
+}
+
+/// An error inside a nested traversal ends the query, whichever thread meets it.
+#[test]
+fn an_error_in_a_scope_of_a_helper_ends_the_query() {
+    let database = company(40);
+    let prepared = database.prepare("g.V().hasLabel('person').local(values('name').sum())").unwrap();
+    let transaction = database.begin().unwrap();
+    for seed in 0..40 {
+        let outcome = transaction.run_helped(&prepared, &Parameters::new(), &QueryOptions::default(), seed);
+        let error = outcome.unwrap_err();
+        assert!(error.message().contains("a number is needed"), "seed {seed}: {error}");
+    }
+}
