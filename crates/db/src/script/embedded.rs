@@ -30,8 +30,14 @@ impl Database {
         if let Some(prepared) = script.only_query() {
             return self.run_with(prepared, parameters, options);
         }
-        let mut host =
-            OwnTransaction { database: self, parameters, options, open: None, results: CollectedResults::default() };
+        let mut host = OwnTransaction {
+            database: self,
+            only_reads: script.only_reads(),
+            parameters,
+            options,
+            open: None,
+            results: CollectedResults::default(),
+        };
         script.run_as_transaction(&mut host, Retries::up_to(options.retries))?;
         Ok(ResultStream::finished(host.results.0))
     }
@@ -116,6 +122,8 @@ fn run(
 /// A script in a transaction of its own.
 struct OwnTransaction<'a> {
     database: &'a Database,
+    /// True if no statement writes. Then the transaction remembers nothing of what it reads.
+    only_reads: bool,
     parameters: &'a Parameters,
     options: &'a QueryOptions,
     open: Option<Transaction>,
@@ -126,6 +134,7 @@ impl OwnTransaction<'_> {
     fn transaction(&mut self) -> Result<&Transaction> {
         let begun = match self.open.take() {
             Some(open) => open,
+            None if self.only_reads => self.database.begin_read()?,
             None => self.database.begin_as(self.options)?,
         };
         Ok(&*self.open.insert(begun))
