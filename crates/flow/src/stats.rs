@@ -53,5 +53,5 @@ pub struct HelperStats {
     /// What they did in scopes.
     pub(crate) scopes: ScopeCounts,
     /// By operator: the counts of the helpers.
-    pub(crate) operators: Vec<OperatorStats>,
+    pub operators: Vec<OperatorStats>,
 }

@@ -1,45 +1,24 @@
 //! No call of an operator is unbounded (FLOW-2): traversals over some thousand rows run message by message, and what
 //! one call sends and holds is counted.
 
+mod runs;
+
 use std::sync::Arc;
 
 use mangrove_flow::clock::ManualClock;
 use mangrove_flow::{NodeRuntime, Progress, QueryControl, QueryLimits};
-use mangrove_graph::{GraphView, IdRule, Result, Share, Value};
-use mangrove_gremlin::{ParseOptions, Statement};
-use mangrove_plan::{GraphFacts, PhysicalPlan};
-use mangrove_steps::{ExecutionContext, Rows, SideEffects, build};
+use mangrove_graph::{GraphView as _, Result, Value};
+use mangrove_steps::{Rows, build};
 use mangrove_store::{Store, StoreOptions};
 use mangrove_txn::{Transaction, TransactionManager, TransactionOptions};
 
-/// The vertices of the graph: twenty messages of rows.
-const COUNT: usize = 20 << 10;
+use runs::{COUNT, context, graph, plan, unit};
 
 /// The most rows that one call may send. Most send one message; the operators before and after a scope send two.
 const ROWS_MAX: u64 = 4 << 10;
 
 /// The most bytes by which one call may raise what the query holds: a map of all vertices has more than one megabyte.
 const BYTES_MAX: u64 = 2 << 20;
-
-/// A cycle of vertices: each has its number `n`, one of ten numbers `k`, and an edge to the next one.
-fn graph() -> Arc<Transaction> {
-    let manager = TransactionManager::new(Arc::new(Store::new(&StoreOptions::default())));
-    let transaction = Arc::new(manager.begin(TransactionOptions::default()).unwrap());
-    let catalog = transaction.catalog();
-    let [n, k] = ["n", "k"].map(|key| catalog.intern_key(key));
-    let (node, next) = (catalog.intern_label_text("node"), catalog.intern_label_text("next"));
-    let vertices: Vec<_> = (0..COUNT).map(|_| transaction.insert_vertex(node, None).unwrap()).collect();
-    for (number, vertex) in vertices.iter().enumerate() {
-        for (key, value) in [(n, (number * 7_919) % COUNT), (k, number % 10)] {
-            let cardinality = mangrove_txn::WriteCardinality::Single;
-            let value = Value::I64(value as i64);
-            transaction.set_vertex_property(*vertex, key, value, cardinality, Vec::new()).unwrap();
-        }
-        transaction.insert_edge(*vertex, vertices[(number + 1) % COUNT], next, None).unwrap();
-    }
-    transaction.finish_statement().unwrap();
-    transaction
-}
 
 /// What the calls of one run did.
 #[derive(Debug, Default)]
@@ -57,39 +36,15 @@ struct Calls {
     values: Vec<Value>,
 }
 
-fn plan(script: &str) -> PhysicalPlan {
-    let Statement::Traversal { bytecode, .. } =
-        mangrove_gremlin::parse_one(script, &ParseOptions::default()).expect(script)
-    else {
-        panic!("{script} is no traversal")
-    };
-    let mut compiled = mangrove_plan::compile(&bytecode).expect(script);
-    mangrove_plan::rules::rewrite(&mut compiled.traversal, &compiled.configuration);
-    mangrove_plan::lower::lower(&compiled.traversal, &compiled.configuration, &GraphFacts::default()).expect(script)
-}
-
 fn run(graph: &Arc<Transaction>, script: &str) -> Result<Calls> {
     let plan = plan(script);
     let control = QueryControl::new(QueryLimits::default(), Arc::new(ManualClock::default()), Arc::default());
     let built = build(&plan, 1, false)?;
     let mut runtime = NodeRuntime::new(0, 1, built.topology, built.operators, Arc::new(control));
-    let context = ExecutionContext {
-        view: graph.clone() as Arc<dyn GraphView>,
-        writer: Some(graph.clone()),
-        parameters: Vec::new(),
-        lifted: Arc::default(),
-        share: Share::ALL,
-        ids: IdRule::Any,
-        requirements: Arc::new(plan.requirements.clone()),
-        side_effects: SideEffects::default(),
-        services: None,
-        files: None,
-        results: None,
-    };
+    let context = context(graph, &plan);
     context.seed(&plan)?;
     runtime.begin(context)?;
-    let has_paths = plan.requirements.path != mangrove_plan::physical::PathRequirement::None;
-    runtime.start(Rows::unit(has_paths, plan.requirements.loops))?;
+    runtime.start(unit(&plan))?;
     let mut calls = Calls::default();
     let sent = |runtime: &NodeRuntime<Rows>| runtime.stats().iter().map(|stats| stats.rows_out).sum::<u64>();
     loop {

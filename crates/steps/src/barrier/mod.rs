@@ -12,6 +12,8 @@
 //! | [`barrier_step`], [`merge`], [`passing_merge`], [`shared_merge`], [`vertex_bulks`] | `barrier()`, and merging of equal traversers |
 //! | [`group_count`], [`tree`], [`side_effect`], [`subgraph`], [`shared_map`] | `groupCount()`, `tree()`, `aggregate()`, `cap()`, `subgraph()` |
 //! | [`inject`] | `inject()` |
+//!
+//! [`per_thread`] holds the state of those that several threads work at.
 
 pub(crate) mod barrier_step;
 pub(crate) mod dedup;
@@ -24,6 +26,7 @@ pub(crate) mod numbers;
 pub(crate) mod order;
 pub(crate) mod partial;
 pub(crate) mod passing_merge;
+pub(crate) mod per_thread;
 pub(crate) mod range;
 pub(crate) mod reduce;
 pub(crate) mod reduce_values;

@@ -9,6 +9,9 @@
 //!
 //! If the first keys of a run have one type (integers, floats, texts), they are sorted as words ([`rank`]). Values are
 //! compared only if words are equal and do not decide. A shuffle needs all rows at once, so it has one run.
+//!
+//! If helpers have joined the run and rows come in no order, each thread sorts runs of its own, and has a bar of its own
+//! ([`PerThread`]). When the group has ended, the home merges the runs of all threads.
 
 mod rank;
 mod runs;
@@ -16,11 +19,14 @@ mod sorter;
 
 use std::sync::Arc;
 
-use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Step, TagSet};
+use mangrove_flow::{
+    BATCH_ROWS, Batch as _, Cursor, GroupId, Operator, Output, QueryControl, Shared, SharedState, Step, TagSet,
+};
 use mangrove_graph::{FastMap, Need, Result, Value};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
 
+use crate::barrier::per_thread::PerThread;
 use crate::barrier::range::position;
 use crate::computed::keys::{KeyReader, KeySource, KeyValues};
 use crate::context::execution::ExecutionContext;
@@ -44,10 +50,12 @@ pub(crate) struct Order {
     /// The operand of the limit; the sorter has its value in this run.
     limit: Option<Operand>,
     sorter: RowSorter,
-    groups: FastMap<GroupId, SortedGroup>,
+    /// True if several threads may work at it.
+    may_share: bool,
+    groups: PerThread<FastMap<GroupId, SortedGroup>>,
 }
 
-/// The rows of one group.
+/// The rows of one group that a thread has sorted.
 #[derive(Default)]
 struct SortedGroup {
     /// Rows that are not in a run yet, and the bytes charged for them.
@@ -71,34 +79,43 @@ struct SortedGroup {
 }
 
 impl Order {
-    /// Sorts by one computed column or key for each criterion.
-    pub fn new(ways: Vec<Way>, taken: KeySource, limit: Option<Operand>) -> Self {
+    /// Sorts by one computed column or key for each criterion. `may_share` is for one whose rows come in no order, and
+    /// whose groups are few.
+    pub fn new(ways: Vec<Way>, taken: KeySource, limit: Option<Operand>, may_share: bool) -> Self {
         let sorter = RowSorter { ways, limit: None, random: Random::default() };
-        Order { readers: taken.readers(), limit, sorter, groups: FastMap::default() }
+        let may_share = may_share && !sorter.shuffles();
+        Order { readers: taken.readers(), limit, sorter, may_share, groups: PerThread::default() }
     }
+}
 
-    /// Drops the rows that do not pass the bar, and puts the keys of the others into computed columns.
-    fn take_keys(&mut self, group: GroupId, batch: Rows, context: &ExecutionContext) -> Result<Rows> {
-        let bar = self.groups.get(&group).and_then(|group| group.bar.as_ref()).filter(|_| batch.tags == Tags::One);
-        let passes = |key: &Option<Value>, bar| key.as_ref().is_some_and(|key| self.sorter.passes(key, bar));
-        let that_pass = |column: &[Option<Value>], bar| {
-            (0_u32..).zip(column).filter(|(_, key)| passes(key, bar)).map(|(row, _)| row).collect::<Vec<_>>()
-        };
-        // A helper has read the keys of its rows.
-        if self.readers.is_empty() || !batch.computed.is_empty() {
-            return Ok(match (bar, batch.computed.first()) {
-                (Some(bar), Some(column)) => {
-                    let passing = that_pass(column, bar);
-                    batch.keep(&passing)
-                }
-                _ => batch,
-            });
+/// Drops the rows that do not pass the bar or have not all keys, and puts the keys of the others into computed columns.
+fn take_keys(
+    readers: &mut [KeyReader],
+    sorter: &RowSorter,
+    bar: Option<&Value>,
+    batch: Rows,
+    context: &ExecutionContext,
+) -> Result<Rows> {
+    let bar = bar.filter(|_| batch.tags == Tags::One);
+    let passes = |key: &Option<Value>, bar| key.as_ref().is_some_and(|key| sorter.passes(key, bar));
+    let that_pass = |column: &[Option<Value>], bar| {
+        (0_u32..).zip(column).filter(|(_, key)| passes(key, bar)).map(|(row, _)| row).collect::<Vec<_>>()
+    };
+    // A helper has read the keys of its rows.
+    let rows = if readers.is_empty() || !batch.computed.is_empty() {
+        match (bar, batch.computed.first()) {
+            (Some(bar), Some(column)) => {
+                let passing = that_pass(column, bar);
+                batch.keep(&passing)
+            }
+            _ => batch,
         }
+    } else {
         let objects = &batch.objects;
-        let keys = self.readers.iter_mut().map(|reader| reader.read(objects, context));
+        let keys = readers.iter_mut().map(|reader| reader.read(objects, context));
         let keys = keys.collect::<Result<Vec<KeyValues<'_>>>>()?;
         let passing = match (bar, keys.first()) {
-            (Some(bar), Some(KeyValues::Numbers(numbers))) => self.sorter.numbers_that_pass(*numbers, bar),
+            (Some(bar), Some(KeyValues::Numbers(numbers))) => sorter.numbers_that_pass(*numbers, bar),
             (Some(bar), Some(KeyValues::Values(column))) => Some(that_pass(column, bar)),
             (Some(bar), Some(objects @ KeyValues::Objects(_))) => {
                 let passes = |row: &u32| passes(&objects.value(*row as usize), bar);
@@ -106,7 +123,7 @@ impl Order {
             }
             _ => None,
         };
-        Ok(match passing {
+        match passing {
             Some(rows) => {
                 let computed = keys.iter().map(|keys| keys.gather(&rows)).collect();
                 Rows { computed, ..batch.take(&rows) }
@@ -115,7 +132,33 @@ impl Order {
                 let computed = keys.into_iter().map(KeyValues::into_computed).collect();
                 Rows { computed, ..batch }
             }
-        })
+        }
+    };
+    // An unproductive by() drops the row.
+    let is_complete = |row: &usize| rows.computed.iter().all(|column| column[*row].is_some());
+    if (0..rows.len()).all(|row| is_complete(&row)) {
+        return Ok(rows);
+    }
+    let complete: Vec<u32> = (0..rows.len()).filter(is_complete).map(|row| row as u32).collect();
+    Ok(rows.take(&complete))
+}
+
+/// Drops rows of a group that are canceled: all, or those of some instances.
+fn drop_cancelled(
+    groups: &mut FastMap<GroupId, SortedGroup>,
+    group: GroupId,
+    tags: Option<(usize, &TagSet)>,
+    out: &Output<'_, Rows>,
+) {
+    if let Some((count, all)) = tags {
+        let Some(state) = groups.get_mut(&group) else { return };
+        state.drop_cancelled(count, all, out);
+        if !state.fresh.is_empty() || !state.runs.is_empty() || state.merge.is_some() {
+            return;
+        }
+    }
+    if let Some(state) = groups.remove(&group) {
+        state.close(out);
     }
 }
 
@@ -181,6 +224,13 @@ impl SortedGroup {
             control.charge(self.ids_bytes)?;
         }
         Ok(())
+    }
+
+    /// Takes the rows of a group that another thread has sorted. All must be in runs.
+    fn join(&mut self, other: SortedGroup) {
+        self.runs.extend(other.runs);
+        self.ids.join(other.ids);
+        self.ids_bytes += other.ids_bytes;
     }
 
     /// Prepares the rows of a group that has ended to be taken out in order.
@@ -283,7 +333,15 @@ impl Operator<Rows> for Order {
     fn recycle(&mut self) -> bool {
         self.readers.iter_mut().for_each(KeyReader::recycle);
         self.sorter.random.recycle();
-        self.groups.is_empty()
+        self.groups.recycle(FastMap::is_empty)
+    }
+
+    fn share(&mut self) -> Option<Shared> {
+        if self.may_share { self.groups.share() } else { None }
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.groups.join(state);
     }
 
     fn combine(
@@ -303,46 +361,38 @@ impl Operator<Rows> for Order {
     }
 
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
-        if let (Some(tags), Some(all)) = (tags, out.cancelled_tags(group)) {
-            let Some(state) = self.groups.get_mut(&group) else { return };
-            state.drop_cancelled(tags.len(), &all, out);
-            if !state.fresh.is_empty() || !state.runs.is_empty() || state.merge.is_some() {
-                return;
-            }
-        }
-        if let Some(state) = self.groups.remove(&group) {
-            state.close(out);
-        }
+        let all = tags.and_then(|_| out.cancelled_tags(group));
+        let tags = tags.zip(all.as_deref()).map(|(tags, all)| (tags.len(), all));
+        // What a helper adds after this is dropped at the end of the group.
+        self.groups.each(|groups| drop_cancelled(groups, group, tags, out));
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        if self.sorter.shuffles() {
-            self.sorter.random.begin(out.context(), out.control());
+        let Order { readers, sorter, groups, .. } = self;
+        if sorter.shuffles() {
+            sorter.random.begin(out.context(), out.control());
         }
-        let batch = self.take_keys(group, batch, out.context())?;
-        // An unproductive by() drops the row.
-        let is_complete = |r: &usize| batch.computed.iter().all(|column| column[*r].is_some());
-        let rows = if (0..batch.len()).all(|r| is_complete(&r)) {
-            batch
-        } else {
-            batch.take(&(0..batch.len()).filter(is_complete).map(|r| r as u32).collect::<Vec<_>>())
-        };
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let bytes = rows.bytes() as u64;
-        out.control().charge(bytes)?;
-        let state = self.groups.entry(group).or_default();
-        state.fresh_bytes += bytes;
-        state.fresh.append(rows);
-        match (state.is_full(&self.sorter), self.sorter.limit) {
-            (false, _) => Ok(()),
-            (true, None) => state.add_run(&mut self.sorter, out),
-            (true, Some(_)) => state.cut(&mut self.sorter, out),
-        }
+        groups.with(|groups| {
+            let bar = groups.get(&group).and_then(|group| group.bar.as_ref());
+            let rows = take_keys(readers, sorter, bar, batch, out.context())?;
+            if rows.is_empty() {
+                return Ok(());
+            }
+            let bytes = rows.bytes() as u64;
+            out.control().charge(bytes)?;
+            let state = groups.entry(group).or_default();
+            state.fresh_bytes += bytes;
+            state.fresh.append(rows);
+            match (state.is_full(sorter), sorter.limit) {
+                (false, _) => Ok(()),
+                (true, None) => state.add_run(sorter, out),
+                (true, Some(_)) => state.cut(sorter, out),
+            }
+        })
     }
 
-    /// Each step sends a message of rows; the row of the cursor is 1 after the first one.
+    /// After a run of several threads, each of the first steps takes the rows of a thread. Then each step sends a message
+    /// of rows; the row of the cursor is 1 after the first of those.
     fn finish_step(
         &mut self,
         _port: u8,
@@ -351,23 +401,37 @@ impl Operator<Rows> for Order {
         at: &mut Cursor,
         out: &mut Output<'_, Rows>,
     ) -> Result<Step> {
-        if let Some(state) = self.groups.get_mut(&group) {
+        let Order { sorter, groups, .. } = self;
+        let is_cancelled = out.is_cancelled(group);
+        let combined = groups.combine(|home, other| {
+            let Some(mut theirs) = other.remove(&group) else { return Ok(Step::Done) };
+            if is_cancelled {
+                theirs.close(out);
+                return Ok(Step::Done);
+            }
+            theirs.add_run(sorter, out)?;
+            home.entry(group).or_default().join(theirs);
+            Ok(Step::More)
+        })?;
+        if combined == Step::More {
+            return Ok(Step::More);
+        }
+        let (mut rows, is_left) = groups.at_home(|groups| {
+            let Some(state) = groups.get_mut(&group) else { return Ok((Rows::default(), false)) };
             if at.is_start() {
                 at.row = 1;
-                state.end(&mut self.sorter, out)?;
+                state.end(sorter, out)?;
             }
-            let (mut rows, mut is_left) = (Rows::default(), false);
-            if !out.is_cancelled(group) {
-                (rows, is_left) = state.take_next(&self.sorter, out)?;
-            }
-            rows.computed.clear();
-            out.emit(0, group, rows)?;
-            if is_left {
-                return Ok(Step::More);
-            }
-            if let Some(state) = self.groups.remove(&group) {
+            let (rows, is_left) = if is_cancelled { Default::default() } else { state.take_next(sorter, out)? };
+            if !is_left && let Some(state) = groups.remove(&group) {
                 state.close(out);
             }
+            Ok((rows, is_left))
+        })?;
+        rows.computed.clear();
+        out.emit(0, group, rows)?;
+        if is_left {
+            return Ok(Step::More);
         }
         out.finish_all(group, instances)?;
         Ok(Step::Done)

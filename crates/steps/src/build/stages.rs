@@ -248,7 +248,8 @@ impl Builder {
             }
             Op::Order { orders, limit } => {
                 let taken = std::mem::take(&mut self.taken);
-                self.gather(&tail, stage, Order::new(orders.clone(), taken, limit.clone()))?
+                let may_share = self.may_share();
+                self.gather(&tail, stage, Order::new(orders.clone(), taken, limit.clone(), may_share))?
             }
             Op::Dedup { computed } => {
                 let may_share = self.may_share();

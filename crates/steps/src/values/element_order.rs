@@ -24,6 +24,8 @@ pub(crate) struct ElementIds {
     edges: PartitionedTable<EdgeId, Value>,
     /// True if a value may hold collections.
     has_collections: bool,
+    /// Ids that other threads have added.
+    others: Vec<ElementIds>,
 }
 
 /// The approximate bytes of the id of an element, with its entry in a table.
@@ -71,9 +73,24 @@ impl ElementIds {
         Ok(())
     }
 
+    /// Adds the ids that another thread has added, without moving them: the tables may be large.
+    pub fn join(&mut self, other: ElementIds) {
+        self.has_collections |= other.has_collections;
+        self.others.push(other);
+    }
+
     /// Returns the bytes of the ids.
     pub fn bytes(&self) -> u64 {
-        (self.vertices.len() + self.edges.len()) as u64 * ELEMENT_ID_BYTES
+        let others: u64 = self.others.iter().map(ElementIds::bytes).sum();
+        (self.vertices.len() + self.edges.len()) as u64 * ELEMENT_ID_BYTES + others
+    }
+
+    fn vertex(&self, id: &VertexId) -> Option<&Value> {
+        self.vertices.get(id).or_else(|| self.others.iter().find_map(|other| other.vertex(id)))
+    }
+
+    fn edge(&self, id: &EdgeId) -> Option<&Value> {
+        self.edges.get(id).or_else(|| self.others.iter().find_map(|other| other.edge(id)))
     }
 
     /// Returns the size of the pieces in which these values are sorted.
@@ -102,7 +119,7 @@ impl<'a> ElementOrder<'a> {
     pub fn compare(&self, a: &Value, b: &Value) -> Ordering {
         match (a, b) {
             (Value::Vertex(x), Value::Vertex(y)) => self.vertices_in_order(*x, *y),
-            (Value::Edge(x), Value::Edge(y)) => match (self.ids.edges.get(x), self.ids.edges.get(y)) {
+            (Value::Edge(x), Value::Edge(y)) => match (self.ids.edge(x), self.ids.edge(y)) {
                 (Some(a), Some(b)) => watched::order(a, b),
                 _ => x.cmp(y),
             },
@@ -123,7 +140,7 @@ impl<'a> ElementOrder<'a> {
     }
 
     fn vertices_in_order(&self, a: VertexId, b: VertexId) -> Ordering {
-        match (self.ids.vertices.get(&a), self.ids.vertices.get(&b)) {
+        match (self.ids.vertex(&a), self.ids.vertex(&b)) {
             (Some(x), Some(y)) => watched::order(x, y),
             _ => a.cmp(&b),
         }
