@@ -178,11 +178,45 @@ fn a_sort_with_a_limit_holds_what_its_threads_need() {
     assert!(outcome.helped > 0 && outcome.peak < 4 * (3 << 10) * 100, "held {} bytes", outcome.peak);
 }
 
+fn sorted_texts(values: &[Value]) -> Vec<String> {
+    let mut texts = texts(values);
+    texts.sort();
+    texts
+}
+
+/// Runs a script on several numbers of threads. The results must be equal, in any order, and helpers must have worked at
+/// the operators whose descriptions begin with `of`.
+#[track_caller]
+fn same_for_all(graph: &Arc<Transaction>, script: &str, of: &str) {
+    let alone = run(graph, script, 1, NO_LIMIT, of).unwrap();
+    for threads in [2, 4] {
+        let helped = run(graph, script, threads, NO_LIMIT, of).unwrap();
+        assert_eq!(sorted_texts(&helped.values), sorted_texts(&alone.values), "{script} with {threads} threads");
+        assert!(helped.helped > 0 || script.contains("-1"), "no helper received a row of {script}");
+    }
+}
+
+#[test]
+fn threads_count_what_one_thread_counts() {
+    let graph = rich_graph();
+    for script in [
+        "g.V().groupCount().by('k').unfold()",
+        "g.V().groupCount().by('n').unfold()",
+        "g.V().groupCount().by('text').unfold()",
+        "g.V().groupCount().by('mixed').unfold()",
+        "g.V().both().groupCount().unfold()",
+        "g.E().groupCount().by(label()).unfold()",
+        "g.V().both().values('k').groupCount().unfold()",
+    ] {
+        same_for_all(&graph, script, "group count");
+    }
+}
+
 /// A group that is canceled while threads work at its state.
 #[test]
 fn canceled_states_of_threads_are_dropped() {
     let graph = rich_graph();
-    for branch in ["order().by('n')", "order().by('n').limit(2000)"] {
+    for branch in ["order().by('n')", "order().by('n').limit(2000)", "groupCount().by('n').unfold()"] {
         for limit in [1, 3000, 9000] {
             let script = format!("g.V().union(out().{branch}, identity()).limit({limit})");
             for threads in [1, 2, 4] {
@@ -196,7 +230,7 @@ fn canceled_states_of_threads_are_dropped() {
 #[test]
 fn limits_of_memory_hold_for_all_threads_together() {
     let graph = rich_graph();
-    for script in ["g.V().order().by('text')"] {
+    for script in ["g.V().order().by('text')", "g.V().groupCount().by('text')"] {
         let held = run(&graph, script, 1, NO_LIMIT, "").unwrap().peak;
         for threads in [1, 2, 4] {
             let error = run(&graph, script, threads, held / 2, "").err();

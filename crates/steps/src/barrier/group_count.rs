@@ -1,11 +1,15 @@
 //! `groupCount()`: how often each key occurs in an instance, as a result or in a side effect.
+//!
+//! If helpers have joined the run and rows come in no order, each thread counts in tables of its own ([`PerThread`]).
+//! When the group has ended, the home adds their counts up, some thousand keys in each step.
 
 use std::sync::Arc;
 
-use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Step, TagSet};
+use mangrove_flow::{Cursor, Detail, GroupId, Operator, Output, QueryControl, Shared, SharedState, Step, TagSet};
 use mangrove_graph::{Error, Need, Result, Value};
 use mangrove_plan::logical::Name;
 
+use crate::barrier::per_thread::PerThread;
 use crate::barrier::shared_map::SharedMap;
 use crate::computed::keys::{KeyReader, KeySource, KeyTable, KeyValues};
 use crate::context::execution::ExecutionContext;
@@ -57,6 +61,32 @@ impl KeyCounts {
         counted.try_for_each(|(row, index)| count(&mut self.entries[*index as usize].1, bulk(row)))
     }
 
+    /// Moves some counts of another thread here, and as many from `left`. Returns the bytes of the keys that were here
+    /// before, and [`Step::More`] if counts are left there.
+    fn join(&mut self, other: &mut KeyCounts, left: &mut usize) -> Result<(u64, Step)> {
+        // The fewer keys move. Their table is of no use any more.
+        if self.entries.len() < other.entries.len() {
+            std::mem::swap(self, other);
+        }
+        other.table = KeyTable::default();
+        let mut released = 0;
+        while *left > 0
+            && let Some((key, times)) = other.entries.pop()
+        {
+            *left -= 1;
+            // Each key has an equal part of what all point to.
+            let held = other.held / (other.entries.len() as u64 + 1);
+            other.held -= held;
+            let before = self.entries.len();
+            self.add(&key, times)?;
+            match self.entries.len() > before {
+                true => self.held += held,
+                false => released += ENTRY_BYTES + held,
+            }
+        }
+        Ok((released, if other.entries.is_empty() { Step::Done } else { Step::More }))
+    }
+
     /// Returns about how many bytes the counts take.
     fn bytes(&self) -> u64 {
         self.entries.len() as u64 * ENTRY_BYTES + self.held
@@ -77,6 +107,9 @@ impl KeyCounts {
 /// The approximate bytes of a key.
 const ENTRY_BYTES: u64 = 112;
 
+/// The keys of other threads that a step adds.
+const JOINED_KEYS: usize = 1 << 12;
+
 /// Counts rows by computed column 0, or by a key of their objects. With a side effect the counts go there and the rows
 /// go on.
 pub(crate) struct GroupCount {
@@ -84,17 +117,57 @@ pub(crate) struct GroupCount {
     remember: Remember,
     /// The reader of the key; `None` if the key is in computed column 0.
     readers: Vec<KeyReader>,
-    counts: ByInstance<KeyCounts>,
+    /// True if several threads may work at it.
+    may_share: bool,
+    counts: PerThread<ByInstance<KeyCounts>>,
     held: HeldRows,
     shared: SharedMap,
 }
 
 impl GroupCount {
-    /// Counts into the result, or into a side effect.
-    pub fn new(side_effect: Option<Name>, taken: KeySource, remember: Remember) -> Self {
+    /// Counts into the result, or into a side effect. `may_share` is for one whose rows come in no order, and whose
+    /// groups are few.
+    pub fn new(side_effect: Option<Name>, taken: KeySource, remember: Remember, may_share: bool) -> Self {
         let (counts, held, shared) = Default::default();
-        GroupCount { side_effect, remember, readers: taken.readers(), counts, held, shared }
+        let may_share = may_share && side_effect.is_none();
+        GroupCount { side_effect, remember, readers: taken.readers(), may_share, counts, held, shared }
     }
+}
+
+/// Counts the keys of a batch.
+fn add_keys(
+    counts: &mut ByInstance<KeyCounts>,
+    group: GroupId,
+    keys: &KeyValues<'_>,
+    batch: &Rows,
+    out: &Output<'_, Rows>,
+) -> Result<()> {
+    let states = counts.group(group);
+    let (mut new, mut sizes) = (0, Sizes::default());
+    match (keys, &batch.tags) {
+        (KeyValues::Numbers(numbers), Tags::One) => {
+            let counts = ByInstance::entry(states, 0, KeyCounts::default);
+            let before = counts.entries.len();
+            counts.add_numbers(*numbers, |row| batch.bulk(row))?;
+            new = (counts.entries.len() - before) as u64 * ENTRY_BYTES;
+        }
+        _ => {
+            for row in 0..batch.len() {
+                // An unproductive by() drops the row.
+                let Some(key) = keys.value_ref(row) else { continue };
+                let counts = ByInstance::entry(states, batch.tag(row), KeyCounts::default);
+                let before = counts.entries.len();
+                // Measured before the count becomes one more holder.
+                let held = sizes.pointed_to(&key) as u64;
+                counts.add(&key, batch.bulk(row))?;
+                if counts.entries.len() > before {
+                    counts.held += held;
+                    new += ENTRY_BYTES + held;
+                }
+            }
+        }
+    }
+    counts.charge(group, new, out)
 }
 
 impl Operator<Rows> for GroupCount {
@@ -119,7 +192,15 @@ impl Operator<Rows> for GroupCount {
     fn recycle(&mut self) -> bool {
         self.readers.iter_mut().for_each(KeyReader::recycle);
         self.shared.recycle();
-        self.counts.is_empty() && self.held.is_empty()
+        self.counts.recycle(ByInstance::is_empty) && self.held.is_empty()
+    }
+
+    fn share(&mut self) -> Option<Shared> {
+        if self.may_share { self.counts.share() } else { None }
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.counts.join(state);
     }
 
     fn combine(
@@ -169,40 +250,16 @@ impl Operator<Rows> for GroupCount {
             Some(reader) => Some(reader.read(&batch.objects, out.context())?),
         };
         let keys = keys.ok_or_else(|| Error::bug("groupCount() has a computed column or a key"))?;
-        let states = self.counts.group(group);
-        let (mut new, mut sizes) = (0, Sizes::default());
-        match (&keys, &batch.tags) {
-            (KeyValues::Numbers(numbers), Tags::One) => {
-                let counts = ByInstance::entry(states, 0, KeyCounts::default);
-                let before = counts.entries.len();
-                counts.add_numbers(*numbers, |row| batch.bulk(row))?;
-                new = (counts.entries.len() - before) as u64 * ENTRY_BYTES;
-            }
-            _ => {
-                for row in 0..batch.len() {
-                    // An unproductive by() drops the row.
-                    let Some(key) = keys.value_ref(row) else { continue };
-                    let counts = ByInstance::entry(states, batch.tag(row), KeyCounts::default);
-                    let before = counts.entries.len();
-                    // Measured before the count becomes one more holder.
-                    let held = sizes.pointed_to(&key) as u64;
-                    counts.add(&key, batch.bulk(row))?;
-                    if counts.entries.len() > before {
-                        counts.held += held;
-                        new += ENTRY_BYTES + held;
-                    }
-                }
-            }
-        }
+        self.counts.with(|counts| add_keys(counts, group, &keys, &batch, out))?;
         drop(keys);
-        self.counts.charge(group, new, out)?;
         if self.side_effect.is_some() {
             self.held.add(group, batch, out)?;
         }
         Ok(())
     }
 
-    /// Each step sends the results of some instances. With a side effect, each step adds the counts of some instances;
+    /// After a run of several threads, the first steps join their counts. Then each step sends the results of some
+    /// instances. With a side effect, each step adds the counts of some instances;
     /// after that, each step sends one batch, and the detail of the cursor is no more at its start.
     fn finish_step(
         &mut self,
@@ -214,8 +271,14 @@ impl Operator<Rows> for GroupCount {
     ) -> Result<Step> {
         let GroupCount { side_effect, remember, counts, .. } = self;
         let Some(name) = side_effect.clone() else {
-            return send_results(counts, (group, instances), at, remember, out, |counts, meter| {
-                counts.unwrap_or_default().into_value(meter).map(Some)
+            let mut left = JOINED_KEYS;
+            if counts.combine_states(group, out, |ours, theirs| ours.join(theirs, &mut left))? == Step::More {
+                return Ok(Step::More);
+            }
+            return counts.at_home(|counts| {
+                send_results(counts, (group, instances), at, remember, out, |counts, meter| {
+                    counts.unwrap_or_default().into_value(meter).map(Some)
+                })
             });
         };
         if let Detail::Start = at.detail {
@@ -242,7 +305,7 @@ impl GroupCount {
         at: &mut Cursor,
         out: &Output<'_, Rows>,
     ) -> Result<Step> {
-        let taken = self.counts.take_next_wanted(group, at.row, instances, out);
+        let taken = self.counts.at_home(|counts| Ok(counts.take_next_wanted(group, at.row, instances, out)))?;
         at.row += taken.states.len() as u32;
         for counts in taken.states.into_iter().flatten() {
             out.control().check()?;

@@ -17,9 +17,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use mangrove_flow::{Shared, SharedState, Step};
+use mangrove_flow::{GroupId, Output, Shared, SharedState, Step, TagSet};
 use mangrove_graph::{Error, Result};
 use parking_lot::{Mutex, MutexGuard};
+
+use crate::rows::Rows;
+use crate::rows::held::ByInstance;
 
 /// The parts of a state. More threads than that share them.
 const PARTS: usize = 16;
@@ -156,6 +159,31 @@ impl<S: Default + Send + 'static> PerThread<S> {
         };
         *self = PerThread::Own(home);
         true
+    }
+}
+
+impl<T: Send + 'static> PerThread<ByInstance<T>> {
+    /// At the home, when a group has ended: joins the states of all threads, as [`ByInstance::take_over`]. If the group is
+    /// canceled, drops those of the helpers.
+    pub fn combine_states(
+        &mut self,
+        group: GroupId,
+        out: &Output<'_, Rows>,
+        mut join: impl FnMut(&mut T, &mut T) -> Result<(u64, Step)>,
+    ) -> Result<Step> {
+        let is_cancelled = out.is_cancelled(group);
+        self.combine(|home, other| {
+            if is_cancelled {
+                other.drop_group(group, out);
+                return Ok(Step::Done);
+            }
+            home.take_over(group, other, out, &mut join)
+        })
+    }
+
+    /// See [`ByInstance::cancelled`]. If a helper adds to a canceled instance after this, the result is dropped downstream.
+    pub fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
+        self.each(|states| states.cancelled(group, tags, out));
     }
 }
 

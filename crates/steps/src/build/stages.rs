@@ -262,7 +262,8 @@ impl Builder {
             Op::Tail(count) => self.gather(&tail, stage, Tail::new(count.clone()))?,
             Op::GroupCount { side_effect } => {
                 let taken = std::mem::take(&mut self.taken);
-                self.gather(&tail, stage, GroupCount::new(side_effect.clone(), taken, remember))?
+                let may_share = self.may_share();
+                self.gather(&tail, stage, GroupCount::new(side_effect.clone(), taken, remember, may_share))?
             }
             Op::Aggregate(name) => self.gather(&tail, stage, Aggregate::new(name.clone()))?,
             Op::Tree { side_effect, computed } => {

@@ -92,6 +92,41 @@ impl<T> ByInstance<T> {
         }
     }
 
+    /// Moves the states that another thread has of a group here, with their charge. `join` adds one of them to that of the
+    /// same instance. It returns the bytes that are no longer held, and [`Step::More`] if a part of the state is left: then
+    /// so does this, and must be called again.
+    pub fn take_over(
+        &mut self,
+        group: GroupId,
+        other: &mut Self,
+        out: &Output<'_, Rows>,
+        mut join: impl FnMut(&mut T, &mut T) -> Result<(u64, Step)>,
+    ) -> Result<Step> {
+        let Some(states) = other.groups.get_mut(&group) else { return Ok(Step::Done) };
+        if let Some(charged) = other.charged.remove(&group) {
+            *self.charged.entry(group).or_default() += charged;
+        }
+        while let Some(last) = states.pop() {
+            let Some(mut theirs) = last else { continue };
+            let own = self.group(group);
+            if own.len() <= states.len() {
+                own.resize_with(states.len() + 1, || None);
+            }
+            let Some(ours) = &mut own[states.len()] else {
+                own[states.len()] = Some(theirs);
+                continue;
+            };
+            let (bytes, step) = join(ours, &mut theirs)?;
+            self.release(group, bytes, out);
+            if step == Step::More {
+                states.push(Some(theirs));
+                return Ok(Step::More);
+            }
+        }
+        other.groups.remove(&group);
+        Ok(Step::Done)
+    }
+
     /// Takes the states of the instances from `from` on, about as many as a message has rows: one entry for each
     /// instance, with or without rows (FLOW-5).
     pub fn take_next(&mut self, group: GroupId, from: u32, instances: u32) -> TakenStates<T> {
