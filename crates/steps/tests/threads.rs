@@ -212,11 +212,39 @@ fn threads_count_what_one_thread_counts() {
     }
 }
 
+#[test]
+fn threads_reduce_to_what_one_thread_reduces() {
+    let graph = rich_graph();
+    for (script, of) in [
+        ("g.V().out().dedup().count()", "count"),
+        ("g.V().values('n').sum()", "sum"),
+        ("g.V().values('double').mean()", "mean"),
+        ("g.V().values('mixed').is(typeOf(GType.LONG)).max()", "max"),
+        ("g.V().values('text').min()", "min"),
+        ("g.V().values('double').max()", "max"),
+        ("g.V().both().values('n').mean()", "mean"),
+        ("g.V().values('n').math('_ / 4').sum()", "sum"),
+        ("g.V().values('text').fold().unfold()", "fold"),
+        ("g.V().both().values('k').fold().unfold()", "fold"),
+        ("g.V().has('n', -1).values('n').sum()", "sum"),
+        ("g.V().has('n', -1).fold()", "fold"),
+    ] {
+        same_for_all(&graph, script, of);
+    }
+}
+
 /// A group that is canceled while threads work at its state.
 #[test]
 fn canceled_states_of_threads_are_dropped() {
     let graph = rich_graph();
-    for branch in ["order().by('n')", "order().by('n').limit(2000)", "groupCount().by('n').unfold()"] {
+    for branch in [
+        "order().by('n')",
+        "order().by('n').limit(2000)",
+        "groupCount().by('n').unfold()",
+        "values('text').fold().unfold()",
+        "values('n').sum()",
+        "barrier()",
+    ] {
         for limit in [1, 3000, 9000] {
             let script = format!("g.V().union(out().{branch}, identity()).limit({limit})");
             for threads in [1, 2, 4] {
@@ -228,9 +256,27 @@ fn canceled_states_of_threads_are_dropped() {
 }
 
 #[test]
+fn errors_are_those_of_one_thread() {
+    let graph = rich_graph();
+    for (script, what) in [
+        ("g.V().values('large').sum()", "overflow"),
+        ("g.V().values('large').map(identity()).sum()", "overflow"),
+        ("g.V().values('odd').sum()", "a number is needed"),
+        ("g.V().values('odd').mean()", "a number is needed"),
+        ("g.V().values('odd').max()", "max()"),
+    ] {
+        for threads in [1, 2, 4] {
+            let error =
+                run(&graph, script, threads, NO_LIMIT, "").err().unwrap_or_else(|| panic!("{script}: no error"));
+            assert!(error.message().contains(what), "{script} with {threads} threads: {error}");
+        }
+    }
+}
+
+#[test]
 fn limits_of_memory_hold_for_all_threads_together() {
     let graph = rich_graph();
-    for script in ["g.V().order().by('text')", "g.V().groupCount().by('text')"] {
+    for script in ["g.V().order().by('text')", "g.V().groupCount().by('text')", "g.V().values('text').fold()"] {
         let held = run(&graph, script, 1, NO_LIMIT, "").unwrap().peak;
         for threads in [1, 2, 4] {
             let error = run(&graph, script, threads, held / 2, "").err();

@@ -1,5 +1,6 @@
 //! Partial reductions: the state of `count()`, `sum()`, `min()`, `max()`, `mean()` or `fold()` while values come.
 
+use mangrove_flow::Step;
 use mangrove_graph::compare::watched::comparable;
 use mangrove_graph::numeric::{self, Operation};
 use mangrove_graph::{Error, FastMap, Result, Value};
@@ -108,6 +109,26 @@ impl PartialReduction {
             PartialReduction::Sum(_) | PartialReduction::Extreme(_) => self.add(kind, value, 1),
             PartialReduction::Fold(_) => Err(Error::bug("a fold has no parts")),
         }
+    }
+
+    /// Adds the state of a reduction of rows of another thread. Of values that are kept, moves as many as `left`, and takes
+    /// them from it. Returns [`Step::More`] if some are left there.
+    pub fn take_over(&mut self, kind: ReduceKind, other: &mut PartialReduction, left: &mut usize) -> Result<Step> {
+        if let (PartialReduction::Fold(ours), PartialReduction::Fold(theirs)) = (&mut *self, &mut *other) {
+            // The fewer values move.
+            if ours.len() < theirs.len() {
+                std::mem::swap(ours, theirs);
+            }
+            let moved = theirs.len().min(*left);
+            *left -= moved;
+            ours.extend(theirs.drain(theirs.len() - moved..));
+            return Ok(if theirs.is_empty() { Step::Done } else { Step::More });
+        }
+        let theirs = std::mem::replace(other, PartialReduction::new(kind));
+        if let Some((value, count)) = theirs.into_parts() {
+            self.join(kind, value, count)?;
+        }
+        Ok(Step::Done)
     }
 
     /// Returns the result.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Step, TagSet};
+use mangrove_flow::{Cursor, GroupId, Operator, Output, QueryControl, Shared, SharedState, Step, TagSet};
 use mangrove_graph::{Need, Numbers, Result};
 use mangrove_plan::logical::{Name, Reduction};
 
@@ -30,12 +30,13 @@ pub(crate) struct ReduceValues {
 }
 
 impl ReduceValues {
-    pub fn new(reduction: Reduction, key: Name, remember: Remember) -> Self {
+    /// `may_share` is for one whose rows come in no order, and whose groups are few.
+    pub fn new(reduction: Reduction, key: Name, remember: Remember, may_share: bool) -> Self {
         ReduceValues {
             reduction,
             values: Values::new(vec![key.clone()], false),
             key,
-            reduce: Reduce::new(ReduceKind::Language(reduction), remember),
+            reduce: Reduce::new(ReduceKind::Language(reduction), remember, may_share),
             numbers: Numbers::default(),
         }
     }
@@ -67,6 +68,14 @@ impl Operator<Rows> for ReduceValues {
 
     fn recycle(&mut self) -> bool {
         self.reduce.recycle()
+    }
+
+    fn share(&mut self) -> Option<Shared> {
+        self.reduce.share()
+    }
+
+    fn join(&mut self, state: &SharedState) {
+        self.reduce.join(state);
     }
 
     fn combine(
@@ -103,7 +112,7 @@ impl Operator<Rows> for ReduceValues {
             return self.reduce.receive(port, group, values, out);
         }
         let Some(read) = NumberSlice::of(&self.numbers) else { return Ok(()) };
-        numbers::add_to_states(&mut self.reduce.states(group), read, &batch, |at| self.numbers.row[at] as usize)
+        self.reduce.add_numbers(group, read, &batch, |at| self.numbers.row[at] as usize)
     }
 
     fn finish_step(

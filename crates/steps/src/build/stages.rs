@@ -233,7 +233,8 @@ impl Builder {
                 self.gather(&tail, stage, Inject::new(values.clone(), tail.at_start, tail.entering, remember))?
             }
             Op::ReduceValues { key, reduction } if self.nodes == 1 => {
-                self.gather(&tail, stage, ReduceValues::new(*reduction, key.clone(), remember))?
+                let may_share = self.may_share();
+                self.gather(&tail, stage, ReduceValues::new(*reduction, key.clone(), remember, may_share))?
             }
             Op::ReduceValues { key, reduction } => {
                 // The values are read at the owners of their elements, and reduced at the home of the group.
@@ -244,7 +245,8 @@ impl Builder {
                 self.stage(&reduce, next, first)?
             }
             Op::Reduce(reduction) => {
-                self.gather(&tail, stage, Reduce::new(ReduceKind::Language(*reduction), remember))?
+                let may_share = self.may_share();
+                self.gather(&tail, stage, Reduce::new(ReduceKind::Language(*reduction), remember, may_share))?
             }
             Op::Order { orders, limit } => {
                 let taken = std::mem::take(&mut self.taken);
@@ -341,7 +343,7 @@ impl Builder {
     /// Adds the second half of a count in two parts: the sum of the counts of all nodes.
     fn total(&mut self, tail: &ChainEnd, stage: &Stage) -> Result<ChainEnd> {
         let next = self.attach(tail, RowLocation::Home, OperatorDescription::Named("total"))?;
-        let operator = Reduce::new(ReduceKind::Total, self.remember(stage));
+        let operator = Reduce::new(ReduceKind::Total, self.remember(stage), self.may_share());
         self.set(next.from, operator);
         Ok(next)
     }
