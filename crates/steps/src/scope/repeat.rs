@@ -35,7 +35,8 @@ use mangrove_graph::{FastMap, Result};
 use parking_lot::Mutex;
 
 use crate::barrier::merge::Merger;
-use crate::barrier::shared_merge::{HOME, SharedMerger, Threads};
+use crate::barrier::per_thread::{HOME, Threads};
+use crate::barrier::shared_merge::SharedMerger;
 use crate::barrier::shared_seen::{Scratch, SharedSeen};
 use crate::barrier::visited::Visited;
 use crate::context::execution::ExecutionContext;
