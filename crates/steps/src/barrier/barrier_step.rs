@@ -1,21 +1,38 @@
 //! `barrier()`: waits for all rows of a group and sends them merged. And merging between two hops, which gathers all rows
 //! as long as they do not take much memory ([`Merger::pass`]).
 //!
-//! If helpers have joined the run and the order of rows does not matter, each thread merges rows of its own
-//! ([`PerThread`]). When the group has ended, the home merges what the threads have merged. With `normSack`, the sacks of
-//! all rows are added up at the end, so the rows stay at the home.
+//! If helpers have joined the run and the order of rows does not matter, threads merge the rows of a group together
+//! (FLOW-29), and also its end (FLOW-49). With `normSack`, the sacks of all rows are added up at the end, so the rows stay at the home.
+
+use std::sync::{Arc, Weak};
 
 use mangrove_flow::{
     Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Shared, SharedState, Step, TagSet,
 };
 use mangrove_graph::{FastMap, Result, Value, numeric};
+use parking_lot::Mutex;
 
 use crate::barrier::merge::{Merger, Worth};
-use crate::barrier::per_thread::PerThread;
+use crate::barrier::per_thread::{HOME, Threads};
+use crate::barrier::shared_merge::SharedMerger;
 use crate::rows::Rows;
 
-/// The messages of other threads that a step merges.
-const COMBINED_MESSAGES: usize = 32;
+/// The rows of each open group, merged by several threads.
+#[derive(Default)]
+struct SharedGroups {
+    groups: Mutex<FastMap<GroupId, Arc<SharedMerger>>>,
+    threads: Threads,
+}
+
+/// The place of the rows.
+enum Memory {
+    /// One thread works on the query.
+    Groups(FastMap<GroupId, Merger>),
+    /// Several threads do.
+    Shared(Arc<SharedGroups>),
+    /// As `Shared`, on a helper: the operator at the home holds it. And the number of the helper's thread.
+    Joined(Weak<SharedGroups>, usize),
+}
 
 /// See the header of this file.
 pub(crate) struct Barrier {
@@ -25,20 +42,40 @@ pub(crate) struct Barrier {
     worth: Worth,
     /// True if several threads may work at it.
     may_share: bool,
-    groups: PerThread<FastMap<GroupId, Merger>>,
+    memory: Memory,
 }
 
 impl Barrier {
     /// With `norm_sack`, the sacks of each instance are scaled so that they add up to 1. `may_share` is for a barrier
     /// whose rows may come in any order, and whose groups are few.
     pub fn new(norm_sack: bool, may_share: bool) -> Self {
-        let (worth, groups) = Default::default();
-        Barrier { norm_sack, passes: false, worth, may_share: may_share && !norm_sack, groups }
+        let (worth, memory) = (Worth::default(), Memory::Groups(FastMap::default()));
+        Barrier { norm_sack, passes: false, worth, may_share: may_share && !norm_sack, memory }
     }
 
     /// A merge between two hops that several threads may work at.
     pub fn between_hops() -> Self {
         Barrier { passes: true, ..Barrier::new(false, true) }
+    }
+}
+
+/// Where rows go when they come.
+struct Gatherer<'a> {
+    passes: bool,
+    worth: &'a mut Worth,
+    group: GroupId,
+}
+
+impl Gatherer<'_> {
+    fn add(self, merger: &mut Merger, rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if self.passes { merger.pass(self.group, rows, self.worth, out) } else { merger.add(rows, out) }
+    }
+}
+
+impl SharedGroups {
+    /// Returns the rows of a group that threads merge.
+    fn rows_of(&self, group: GroupId) -> Arc<SharedMerger> {
+        self.groups.lock().entry(group).or_default().clone()
     }
 }
 
@@ -84,61 +121,73 @@ fn normalize(rows: &mut Rows, totals: &SackTotals) -> Result<()> {
     Ok(())
 }
 
-/// Merges some rows of another thread with those of the home, and takes as many messages from `left`.
-fn take_over(home: &mut Merger, other: &mut Merger, left: &mut usize, out: &Output<'_, Rows>) -> Result<Step> {
-    if home.is_empty() {
-        std::mem::swap(home, other);
-    }
-    while let Some(rows) = other.take_next(out)? {
-        home.add(rows, out)?;
-        *left -= 1;
-        if *left == 0 {
-            return Ok(Step::More);
-        }
-    }
-    Ok(Step::Done)
-}
-
 impl Operator<Rows> for Barrier {
     fn is_by_group(&self) -> bool {
         true
     }
 
     fn recycle(&mut self) -> bool {
+        let is_empty = match &self.memory {
+            Memory::Groups(groups) => groups.is_empty(),
+            Memory::Shared(shared) => shared.groups.lock().is_empty(),
+            Memory::Joined(..) => true,
+        };
         self.worth = Worth::default();
-        self.groups.recycle(FastMap::is_empty)
+        if is_empty {
+            self.memory = Memory::Groups(FastMap::default());
+        }
+        is_empty
     }
 
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
         if tags.is_some() {
             return;
         }
-        // What a helper adds after this is dropped at the end of the group.
-        self.groups.each(|groups| {
-            if let Some(mut merger) = groups.remove(&group) {
-                merger.clear(out);
+        match &mut self.memory {
+            Memory::Groups(groups) => {
+                if let Some(mut merger) = groups.remove(&group) {
+                    merger.clear(out);
+                }
             }
-        });
+            // A helper may still add rows. The end of the group drops all.
+            Memory::Shared(_) | Memory::Joined(..) => {}
+        }
     }
 
     fn share(&mut self) -> Option<Shared> {
-        if self.may_share { self.groups.share() } else { None }
+        let Memory::Groups(groups) = &mut self.memory else { return None };
+        if !self.may_share {
+            return None;
+        }
+        let shared = |(group, merger)| (group, Arc::new(SharedMerger::new(merger)));
+        let groups = Mutex::new(std::mem::take(groups).into_iter().map(shared).collect());
+        let state = Arc::new(SharedGroups { groups, threads: Threads::default() });
+        self.memory = Memory::Shared(state.clone());
+        Some(Shared { state, from_port: 0 })
     }
 
     fn join(&mut self, state: &SharedState) {
-        self.groups.join(state);
+        if let Ok(shared) = state.clone().downcast::<SharedGroups>() {
+            self.memory = Memory::Joined(Arc::downgrade(&shared), shared.threads.join());
+        }
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
-        let Barrier { passes, worth, may_share, groups, .. } = self;
-        groups.with(|groups| {
-            let merger = groups.entry(group).or_insert_with(|| Merger::new(*may_share));
-            if *passes { merger.pass(group, batch, worth, out) } else { merger.add(batch, out) }
-        })
+        let gatherer = Gatherer { passes: self.passes, worth: &mut self.worth, group };
+        match &mut self.memory {
+            Memory::Groups(groups) => {
+                gatherer.add(groups.entry(group).or_insert_with(|| Merger::new(self.may_share)), batch, out)
+            }
+            Memory::Shared(shared) => gatherer.add(&mut shared.rows_of(group).of(HOME), batch, out),
+            // If the state is gone, the run is over.
+            Memory::Joined(shared, thread) => match shared.upgrade() {
+                Some(shared) => gatherer.add(&mut shared.rows_of(group).of(*thread), batch, out),
+                None => Ok(()),
+            },
+        }
     }
 
-    /// After a run of several threads, the first steps merge their rows. Then each step sends one batch. With
-    /// `norm_sack`, the cursor holds the sums of the sacks.
+    /// Each step sends one batch. With `norm_sack`, the cursor holds the sums of the sacks.
     fn finish_step(
         &mut self,
         _port: u8,
@@ -147,48 +196,52 @@ impl Operator<Rows> for Barrier {
         at: &mut Cursor,
         out: &mut Output<'_, Rows>,
     ) -> Result<Step> {
-        let Barrier { norm_sack, groups, .. } = self;
-        let (is_cancelled, mut left) = (out.is_cancelled(group), COMBINED_MESSAGES);
-        let combined = groups.combine(|home, other| {
-            let Some(theirs) = other.get_mut(&group) else { return Ok(Step::Done) };
-            if is_cancelled {
-                theirs.clear(out);
-            } else {
-                let ours = home.entry(group).or_insert_with(|| Merger::new(true));
-                if take_over(ours, theirs, &mut left, out)? == Step::More {
-                    return Ok(Step::More);
+        match &mut self.memory {
+            Memory::Groups(groups) => {
+                if let Some(merger) = groups.get_mut(&group) {
+                    let totals = match at.take_held::<SackTotals>() {
+                        None if self.norm_sack => Some(Box::new(SackTotals::of(merger, out.control())?)),
+                        held => held,
+                    };
+                    if let Some(mut rows) = merger.take_next(out)? {
+                        if let Some(totals) = &totals {
+                            normalize(&mut rows, totals)?;
+                        }
+                        out.emit(0, group, rows)?;
+                    }
+                    if !merger.is_empty() {
+                        at.detail = totals.map_or(Detail::Start, |totals| Detail::Held(totals));
+                        return Ok(Step::More);
+                    }
+                    groups.remove(&group);
                 }
             }
-            other.remove(&group);
-            Ok(Step::Done)
-        })?;
-        if combined == Step::More {
-            return Ok(Step::More);
-        }
-        let (rows, is_left) = groups.at_home(|groups| {
-            let Some(merger) = groups.get_mut(&group) else { return Ok((None, false)) };
-            let totals = match at.take_held::<SackTotals>() {
-                None if *norm_sack => Some(Box::new(SackTotals::of(merger, out.control())?)),
-                held => held,
-            };
-            let mut rows = merger.take_next(out)?;
-            if let (Some(rows), Some(totals)) = (&mut rows, &totals) {
-                normalize(rows, totals)?;
+            Memory::Shared(shared) => {
+                let rows = shared.groups.lock().get(&group).cloned();
+                if let Some(rows) = rows {
+                    if out.is_cancelled(group) {
+                        rows.clear(out);
+                    }
+                    if rows.end_step(0, group, out)? == Step::More {
+                        return Ok(Step::More);
+                    }
+                    shared.groups.lock().remove(&group);
+                }
             }
-            if merger.is_empty() {
-                groups.remove(&group);
-                return Ok((rows, false));
-            }
-            at.detail = totals.map_or(Detail::Start, |totals| Detail::Held(totals));
-            Ok((rows, true))
-        })?;
-        if let Some(rows) = rows {
-            out.emit(0, group, rows)?;
-        }
-        if is_left {
-            return Ok(Step::More);
+            Memory::Joined(..) => {}
         }
         out.finish_all(group, instances)?;
         Ok(Step::Done)
+    }
+
+    fn work_part(&mut self, group: GroupId, at: &mut Cursor, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let shared = match &self.memory {
+            Memory::Groups(_) => None,
+            Memory::Shared(shared) => Some(shared.clone()),
+            // If the state is gone, the run is over.
+            Memory::Joined(shared, _) => shared.upgrade(),
+        };
+        let rows = shared.and_then(|shared| shared.groups.lock().get(&group).cloned());
+        rows.map_or(Ok(Step::Done), |rows| rows.work_part(0, group, at, out))
     }
 }

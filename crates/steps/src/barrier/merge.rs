@@ -11,6 +11,7 @@ use mangrove_graph::{Result, Value, VertexId};
 use mangrove_plan::physical::Requirements;
 
 use crate::barrier::vertex_bulks::{self, VertexBulks};
+use crate::barrier::vertex_runs::VertexRuns;
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::limits::table::PartitionedTable;
@@ -126,7 +127,7 @@ impl Merger {
     }
 
     /// Returns the number of rows held, before the latest are merged.
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         let recent = self.recent.len() - self.taken_recent.unwrap_or_default();
         recent + self.bulks.as_ref().map_or(0, |bulks| bulks.len()) + self.count
     }
@@ -434,6 +435,42 @@ impl Merger {
         let rows = self.batches.pop_front();
         self.count -= rows.as_ref().map_or(0, Rows::len);
         rows
+    }
+
+    /// Returns true if [`Merger::take_runs`] may be called: if rows hold nothing but vertices and bulks, no batch was
+    /// taken out of the table, and to sort the table is no long pause.
+    pub fn has_runs(&self) -> bool {
+        let is_plain = |rows: &Rows| only_vertices(rows).is_some();
+        let may_sort = self.any_order && self.count <= LOOK_LAST && self.vertices.len() == self.count;
+        may_sort && self.batches.iter().all(is_plain)
+    }
+
+    /// Returns the number of entries that [`Merger::take_runs`] sorts.
+    pub fn entries(&self) -> usize {
+        self.recent.len() + self.bulks.as_ref().map_or(0, |bulks| bulks.block_count()) + self.count
+    }
+
+    /// Takes all rows as sorted runs, with their charge.
+    pub(super) fn take_runs(&mut self, out: &Output<'_, Rows>) -> Result<VertexRuns> {
+        let taken = self.taken_recent.unwrap_or_default();
+        if self.taken_recent.is_none() {
+            self.sort_recent(out)?;
+        }
+        let mut all = std::mem::replace(self, Merger::new(self.any_order));
+        let mut runs = VertexRuns::default();
+        runs.add_charge(all.charged);
+        runs.add_list(all.recent.split_off(taken));
+        if let Some(bulks) = all.bulks {
+            runs.add_blocks(*bulks);
+        }
+        let mut list = Vec::with_capacity(all.count);
+        drop(all.vertices);
+        for rows in all.batches {
+            let ids = only_vertices(&rows).unwrap_or_default();
+            list.extend(ids.iter().enumerate().map(|(row, id)| (*id, rows.bulk(row))));
+        }
+        runs.add_list(list);
+        Ok(runs)
     }
 
     /// Drops all rows.

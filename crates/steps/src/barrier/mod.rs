@@ -9,7 +9,7 @@
 //! | [`reduce`], [`reduce_values`], [`fold_into`], with [`partial`] and [`numbers`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
 //! | [`order`], [`range`], [`sample`], [`time_limit`] | `order()`, `limit()`, `range()`, `tail()`, `sample()`, `coin()`, `timeLimit()` |
 //! | [`dedup`], [`seen`], [`element_set`], [`shared_seen`], [`shared_bits`], [`visited`] | `dedup()` |
-//! | [`barrier_step`], [`merge`], [`passing_merge`], [`shared_merge`], [`vertex_bulks`] | `barrier()`, and merging of equal traversers |
+//! | [`barrier_step`], [`merge`], [`passing_merge`], [`shared_merge`], [`vertex_bulks`], `vertex_runs` | `barrier()`, and merging of equal traversers |
 //! | [`group_count`], [`tree`], [`side_effect`], [`subgraph`], [`shared_map`] | `groupCount()`, `tree()`, `aggregate()`, `cap()`, `subgraph()` |
 //! | [`inject`] | `inject()` |
 //!
@@ -41,4 +41,5 @@ pub(crate) mod subgraph;
 pub(crate) mod time_limit;
 pub(crate) mod tree;
 pub(crate) mod vertex_bulks;
+mod vertex_runs;
 pub(crate) mod visited;

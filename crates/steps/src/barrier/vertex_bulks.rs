@@ -19,7 +19,7 @@ use crate::rows::{ObjectColumn, Rows};
 const BLOCK_VERTICES: u64 = u64::BITS as u64;
 
 /// The approximate bytes of a block: bits and bulks, its place in the table.
-const BLOCK_BYTES: u64 = 8 + 4 * BLOCK_VERTICES + 24;
+pub(super) const BLOCK_BYTES: u64 = 8 + 4 * BLOCK_VERTICES + 24;
 
 /// The approximate bytes of a bulk of more than 32 bits, in addition.
 const HIGH_BYTES: u64 = 24;
@@ -27,11 +27,31 @@ const HIGH_BYTES: u64 = 24;
 /// So many vertices or fewer are looked at one by one; of more, those of one block in several.
 const LOOK_VERTICES: usize = 1 << 12;
 
-struct Block {
+pub(super) struct Block {
     /// A bit for each vertex that is held.
     held: u64,
     /// The lowest 32 bits of each bulk.
     bulks: [u32; BLOCK_VERTICES as usize],
+}
+
+impl Block {
+    /// Returns the number of vertices that are held.
+    pub fn len(&self) -> usize {
+        self.held.count_ones() as usize
+    }
+
+    /// Returns the first vertex that is held of the block with this number.
+    pub fn first(&self, number: u64) -> Option<VertexId> {
+        let at = u64::from(self.held.trailing_zeros());
+        (self.held != 0).then(|| VertexId::from_bits(number * BLOCK_VERTICES + at))
+    }
+
+    /// Takes the first vertex that is held out of it. Returns the lowest bits of its bulk.
+    pub fn take_first(&mut self) -> u64 {
+        let at = self.held.trailing_zeros() as usize;
+        self.held &= self.held.wrapping_sub(1);
+        self.bulks.get(at).map_or(0, |bulk| u64::from(*bulk))
+    }
 }
 
 /// See the header of this file.
@@ -46,7 +66,7 @@ pub(super) struct VertexBulks {
 }
 
 /// Returns the number of the block of a vertex.
-fn block_of(id: VertexId) -> u64 {
+pub(super) fn block_of(id: VertexId) -> u64 {
     id.to_bits() / BLOCK_VERTICES
 }
 
@@ -73,6 +93,11 @@ impl VertexBulks {
     /// Returns the number of vertices.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Returns the number of blocks.
+    pub fn block_count(&self) -> usize {
+        self.blocks.len()
     }
 
     /// Returns true if a block holds at least two vertices on average.
@@ -113,6 +138,21 @@ impl VertexBulks {
             }
         }
         Ok(())
+    }
+
+    /// Returns the blocks with their numbers in descending order, and the vertices whose bulks have more bits than a block
+    /// holds. They are in no block.
+    pub fn into_sorted(mut self) -> (Vec<(u64, Box<Block>)>, Vec<(VertexId, u64)>) {
+        let take = |(id, high): (VertexId, u32)| {
+            let at = id.to_bits() % BLOCK_VERTICES;
+            let block = self.blocks.get_mut(&block_of(id))?;
+            block.held &= !(1 << at);
+            Some((id, u64::from(high) << u32::BITS | u64::from(block.bulks[at as usize])))
+        };
+        let large = std::mem::take(&mut self.high).into_iter().filter_map(take).collect();
+        let mut blocks: Vec<_> = self.blocks.into_iter().collect();
+        blocks.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
+        (blocks, large)
     }
 
     /// Takes the next vertices in the order of their ids, at most as many as a message holds. No vertex may be added

@@ -25,7 +25,8 @@
 //!
 //! If helpers have joined the run, the rows that an iteration leaves and the vertices that were reached are shared with
 //! the replicas (FLOW-29): each thread tests the rows that come out of the body on it, and merges those that go on. At the
-//! end of the iteration the home merges what the threads have merged. Only the home lets rows enter the loop, and begins iterations. Overlapping iterations are not shared.
+//! end of the iteration, parts of that end merge what the threads have merged and let it into the next one (FLOW-49). Only the
+//! home lets rows enter the loop, and begins iterations. Overlapping iterations are not shared.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -87,14 +88,6 @@ impl WaitingRows {
         }
     }
 
-    /// Prepares rows to be taken. Returns false if it must be called again.
-    fn combine(&self, out: &Output<'_, Rows>) -> Result<bool> {
-        match self {
-            WaitingRows::Own(_) => Ok(true),
-            WaitingRows::Shared(rows) => rows.combine(out),
-        }
-    }
-
     fn clear(&mut self, out: &Output<'_, Rows>) {
         match self {
             WaitingRows::Own(rows) => rows.clear(out),
@@ -102,10 +95,16 @@ impl WaitingRows {
         }
     }
 
-    fn take_next(&mut self, out: &Output<'_, Rows>) -> Result<Option<Rows>> {
+    /// Sends the next rows into an iteration. After [`Step::Done`] none is left.
+    fn enter(&mut self, inside: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
         match self {
-            WaitingRows::Own(rows) => rows.take_next(out),
-            WaitingRows::Shared(rows) => rows.take_next(out),
+            WaitingRows::Own(rows) => {
+                if let Some(next) = rows.take_next(out)? {
+                    out.emit(BEFORE, inside, next)?;
+                }
+                Ok(if rows.is_empty() { Step::Done } else { Step::More })
+            }
+            WaitingRows::Shared(rows) => rows.end_step(BEFORE, inside, out),
         }
     }
 
@@ -125,6 +124,8 @@ struct Iteration {
     /// The group outside the loop.
     group: GroupId,
     number: u32,
+    /// The rows that enter it.
+    entering: Arc<SharedMerger>,
     next: Arc<SharedMerger>,
     reached: Arc<SharedSeen>,
 }
@@ -139,10 +140,10 @@ struct SharedLoops {
 impl SharedLoops {
     /// The last of the open iterations of a loop begins.
     fn begin(&self, group: GroupId, state: &mut RunningLoop) {
-        let (next, reached) = (state.next.shared(), state.reached.shared());
+        let (entering, next, reached) = (state.entering.shared(), state.next.shared(), state.reached.shared());
         let Some(inside) = state.open.back() else { return };
         let number = state.ended + state.open.len() as u32 - 1;
-        self.iterations.lock().insert(*inside, Arc::new(Iteration { group, number, next, reached }));
+        self.iterations.lock().insert(*inside, Arc::new(Iteration { group, number, entering, next, reached }));
     }
 
     fn get(&self, inside: GroupId) -> Option<Arc<Iteration>> {
@@ -298,13 +299,7 @@ impl LoopScope {
         let (Some(first), Some(last)) = (state.open.front().copied(), state.open.back().copied()) else {
             return Ok(Step::Done);
         };
-        if !state.entering.combine(out)? {
-            return Ok(Step::More);
-        }
-        if let Some(rows) = state.entering.take_next(out)? {
-            out.emit(BEFORE, last, rows)?;
-        }
-        if !state.entering.is_empty() {
+        if state.entering.enter(last, out)? == Step::More {
             return Ok(Step::More);
         }
         out.finish(BEFORE, first, state.instances.unwrap_or(1))?;
@@ -420,5 +415,13 @@ impl Operator<Rows> for LoopScope {
             }
         }
         Ok(Step::Done)
+    }
+
+    /// Parts of an end let rows into an iteration.
+    fn work_part(&mut self, inside: GroupId, at: &mut Cursor, out: &mut Output<'_, Rows>) -> Result<Step> {
+        let joined = self.joined.as_ref().and_then(|(loops, _)| loops.upgrade());
+        // If the state is gone, the run is over.
+        let iteration = self.shared.clone().or(joined).and_then(|loops| loops.get(inside));
+        iteration.map_or(Ok(Step::Done), |iteration| iteration.entering.work_part(BEFORE, inside, at, out))
     }
 }
