@@ -132,6 +132,11 @@ fn run_in_turns(
     for rows in batches {
         results.extend(values(rows, settings, &control, materialize)?);
     }
+    home.recycle();
+    // The view may hold memory for late reads.
+    if reader.is_none() && control.memory() > 0 {
+        return Err(Error::bug("memory is charged after the run"));
+    }
     Ok(results)
 }
 

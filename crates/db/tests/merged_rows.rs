@@ -96,6 +96,34 @@ fn merges_keep_every_traverser() {
     }
 }
 
+/// A limit ends a walk at whatever point of a merge several threads are, and nothing stays charged.
+#[test]
+fn a_limit_ends_a_merge_in_its_middle() {
+    let database = graph();
+    for (traversal, seeds) in [
+        ("g.V().out().barrier().out().barrier().out().limit(7)", 40),
+        ("g.V().out().barrier().out().barrier().limit(9000).out().limit(20000).count()", 10),
+        ("g.V().repeat(out()).emit().times(3).limit(30000).count()", 20),
+        ("g.V().out().out().out().out().limit(20000).count()", 10),
+    ] {
+        let prepared = database.prepare(traversal).unwrap();
+        let sum = |results: Vec<(Value, u64)>| {
+            let times = results.into_iter().map(|(value, times)| match value {
+                Value::I64(count) => count as u64,
+                _ => times,
+            });
+            times.sum::<u64>()
+        };
+        let expected = sum(database.run(&prepared, &Parameters::new()).unwrap().collect_bulked().unwrap());
+        for seed in 0..seeds {
+            let transaction = database.begin().unwrap();
+            let results =
+                transaction.run_helped(&prepared, &Parameters::new(), &QueryOptions::default(), seed).unwrap();
+            assert_eq!(sum(results), expected, "{traversal}, seed {seed}");
+        }
+    }
+}
+
 /// A barrier whose reader sees the order of rows keeps it.
 #[test]
 fn a_barrier_keeps_an_order() {

@@ -34,6 +34,9 @@ pub(super) struct Block {
     bulks: [u32; BLOCK_VERTICES as usize],
 }
 
+/// A block with its number.
+pub(super) type NumberedBlock = (u64, Box<Block>);
+
 impl Block {
     /// Returns the number of vertices that are held.
     pub fn len(&self) -> usize {
@@ -142,7 +145,7 @@ impl VertexBulks {
 
     /// Returns the blocks with their numbers in descending order, and the vertices whose bulks have more bits than a block
     /// holds. They are in no block.
-    pub fn into_sorted(mut self) -> (Vec<(u64, Box<Block>)>, Vec<(VertexId, u64)>) {
+    pub fn into_sorted(mut self) -> (Vec<NumberedBlock>, Vec<(VertexId, u64)>) {
         let take = |(id, high): (VertexId, u32)| {
             let at = id.to_bits() % BLOCK_VERTICES;
             let block = self.blocks.get_mut(&block_of(id))?;

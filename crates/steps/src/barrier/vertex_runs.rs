@@ -11,7 +11,7 @@
 use mangrove_flow::{BATCH_ROWS, QueryControl};
 use mangrove_graph::{Result, VertexId};
 
-use crate::barrier::vertex_bulks::{BLOCK_BYTES, Block, VertexBulks, block_of, too_many};
+use crate::barrier::vertex_bulks::{BLOCK_BYTES, NumberedBlock, VertexBulks, block_of, too_many};
 use crate::rows::{ObjectColumn, Rows};
 
 /// The blocks of a run that are looked at to find out how many vertices a block holds.
@@ -23,8 +23,7 @@ const LOOKS_OF_RANGE: usize = 8;
 /// Vertices in descending order, so that the next one is the last.
 enum Run {
     List(Vec<(VertexId, u64)>),
-    /// The number of each block, and the block.
-    Blocks(Vec<(u64, Box<Block>)>),
+    Blocks(Vec<NumberedBlock>),
 }
 
 impl Run {
