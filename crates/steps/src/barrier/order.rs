@@ -11,11 +11,14 @@
 //! compared only if words are equal and do not decide. A shuffle needs all rows at once, so it has one run.
 //!
 //! If helpers have joined the run and rows come in no order, each thread sorts runs of its own, and has a bar of its own
-//! ([`PerThread`]). When the group has ended, the home merges the runs of all threads.
+//! ([`PerThread`]). When the group has ended, the home takes the runs of all threads. If there are many rows, threads merge
+//! parts of them ([`waves`]).
 
+mod parts;
 mod rank;
 mod runs;
 mod sorter;
+mod waves;
 
 use std::sync::Arc;
 
@@ -34,8 +37,9 @@ use crate::context::random::Random;
 use crate::rows::held::are_worth_a_pass;
 use crate::rows::{Rows, Tags};
 use crate::values::element_order::{ElementIds, ElementOrder};
-use runs::{Criteria, Merge, Run, merge_all};
+use runs::{Block, Criteria, Merge, Run, merge_all};
 use sorter::{RowSorter, SortedRows};
+use waves::WaveMerge;
 
 /// Rows of a run: about as many as are sorted in half a millisecond.
 const RUN_ROWS: usize = 1 << 13;
@@ -73,9 +77,17 @@ struct SortedGroup {
     /// The instances that were cancelled since rows of cancelled instances were dropped.
     cancelled: usize,
     /// After the group has ended: the merge of its runs.
-    merge: Option<Merge>,
+    merge: Option<GroupMerge>,
     /// After a shuffled group without a limit has ended: the fresh rows in their order, and how many have left.
     shuffled: Option<(Vec<u32>, usize)>,
+}
+
+/// The merge of the runs of a group.
+enum GroupMerge {
+    /// The home merges.
+    Alone(Merge),
+    /// Threads merge parts.
+    Waves(WaveMerge),
 }
 
 impl Order {
@@ -203,13 +215,13 @@ impl SortedGroup {
         self.add_run(sorter, out)?;
         let elements = ElementOrder::new(view, &self.ids);
         let run = merge_all(std::mem::take(&mut self.runs), Criteria { sorter, elements }, control)?;
-        self.kept = run.blocks.iter().map(|block| block.rows.len()).sum();
+        self.kept = run.blocks.iter().map(Block::len).sum();
         self.kept_bytes = run.blocks.iter().map(|block| block.charged).sum();
         self.bar = bar(&run, sorter);
         if sorter.shuffles() {
             for block in run.blocks {
                 self.fresh_bytes += block.charged;
-                self.fresh.append(block.rows);
+                self.fresh.append(block.into_rows());
             }
         } else {
             self.runs.push(run);
@@ -218,7 +230,7 @@ impl SortedGroup {
         if self.ids_bytes > 0 {
             control.release(std::mem::take(&mut self.ids_bytes));
             self.ids = ElementIds::default();
-            let kept = self.runs.iter().flat_map(|run| &run.blocks).flat_map(|block| &block.rows.computed);
+            let kept = self.runs.iter().flat_map(|run| &run.blocks).flat_map(|block| &block.rows().0.computed);
             self.ids.add(kept.flatten().flatten(), view, control)?;
             self.ids_bytes = self.ids.bytes();
             control.charge(self.ids_bytes)?;
@@ -233,39 +245,52 @@ impl SortedGroup {
         self.ids_bytes += other.ids_bytes;
     }
 
-    /// Prepares the rows of a group that has ended to be taken out in order.
-    fn end(&mut self, sorter: &mut RowSorter, out: &Output<'_, Rows>) -> Result<()> {
+    /// Prepares the rows of a group that has ended to be taken out in order. `is_shared`: several threads may merge them.
+    fn end(&mut self, sorter: &mut RowSorter, is_shared: bool, out: &Output<'_, Rows>) -> Result<()> {
         if sorter.shuffles() && sorter.limit.is_none() {
             self.shuffled = Some((self.sort_fresh(sorter, out)?.order, 0));
             return Ok(());
         }
         self.add_run(sorter, out)?;
-        let elements = ElementOrder::new(&*out.context().view, &self.ids);
-        if self.runs.len() > 1 || sorter.limit.is_some() {
-            self.merge = Some(Merge::new(std::mem::take(&mut self.runs), Criteria { sorter, elements }));
+        if is_shared && sorter.limit.is_none() && WaveMerge::is_worth(&self.runs) && !out.reads_late() {
+            let (runs, ids) = (std::mem::take(&mut self.runs), std::mem::take(&mut self.ids));
+            self.merge = Some(GroupMerge::Waves(WaveMerge::new(runs, ids, sorter, out)?));
+        } else if self.runs.len() > 1 || sorter.limit.is_some() {
+            let elements = ElementOrder::new(&*out.context().view, &self.ids);
+            let merge = Merge::new(std::mem::take(&mut self.runs), Criteria { sorter, elements }).without_keys();
+            self.merge = Some(GroupMerge::Alone(merge));
         }
         Ok(())
     }
 
     /// Takes the next rows in order, and returns true if rows are left.
-    fn take_next(&mut self, sorter: &RowSorter, out: &Output<'_, Rows>) -> Result<(Rows, bool)> {
+    fn take_next(
+        &mut self,
+        sorter: &RowSorter,
+        group: GroupId,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<(Vec<Rows>, bool)> {
+        match &mut self.merge {
+            Some(GroupMerge::Waves(merge)) => return Ok(merge.next(group, out)),
+            Some(GroupMerge::Alone(merge)) => {
+                let elements = ElementOrder::new(&*out.context().view, &self.ids);
+                let rows = merge.next(Criteria { sorter, elements }, out.control())?.rows;
+                return Ok((vec![rows], !merge.is_empty()));
+            }
+            None => {}
+        }
         if let Some((order, gone)) = &mut self.shuffled {
             let next = &order[*gone..order.len().min(*gone + BATCH_ROWS)];
             *gone += next.len();
-            return Ok((self.fresh.take(next), *gone < order.len()));
+            return Ok((vec![self.fresh.take(next)], *gone < order.len()));
         }
-        let Some(merge) = &mut self.merge else {
-            let block = self.runs.last_mut().and_then(|run| run.blocks.pop_front());
-            let is_left = self.runs.last().is_some_and(|run| !run.blocks.is_empty());
-            let rows = block.map(|block| {
-                out.control().release(block.charged);
-                block.rows
-            });
-            return Ok((rows.unwrap_or_default(), is_left));
-        };
-        let elements = ElementOrder::new(&*out.context().view, &self.ids);
-        let rows = merge.next(Criteria { sorter, elements }, out.control())?.rows;
-        Ok((rows, !merge.is_empty()))
+        let block = self.runs.last_mut().and_then(|run| run.blocks.pop_front());
+        let is_left = self.runs.last().is_some_and(|run| !run.blocks.is_empty());
+        let rows = block.map(|block| {
+            out.control().release(block.charged);
+            block.into_rows()
+        });
+        Ok((rows.into_iter().collect(), is_left))
     }
 
     /// Drops the rows of cancelled instances (FLOW-41), if enough were cancelled. After the end of the group they leave,
@@ -273,7 +298,7 @@ impl SortedGroup {
     fn drop_cancelled(&mut self, count: usize, tags: &TagSet, out: &Output<'_, Rows>) {
         self.cancelled += count;
         let blocks = self.runs.iter().flat_map(|run| &run.blocks);
-        let rows = self.fresh.len() + blocks.map(|block| block.rows.len()).sum::<usize>();
+        let rows = self.fresh.len() + blocks.map(Block::len).sum::<usize>();
         if self.merge.is_some() || self.shuffled.is_some() || !are_worth_a_pass(self.cancelled, rows) {
             return;
         }
@@ -293,18 +318,23 @@ impl SortedGroup {
     fn close(self, out: &Output<'_, Rows>) {
         out.control().release(self.fresh_bytes + self.ids_bytes);
         self.runs.iter().flat_map(|run| &run.blocks).for_each(|block| out.control().release(block.charged));
-        if let Some(merge) = self.merge {
-            merge.close(out.control());
+        match self.merge {
+            Some(GroupMerge::Alone(merge)) => merge.close(out.control()),
+            Some(GroupMerge::Waves(merge)) => merge.close(out.control()),
+            None => {}
         }
     }
 }
 
 /// Returns the bar that the last row of cut rows sets, if there are enough of them.
 fn bar(run: &Run, sorter: &RowSorter) -> Option<Value> {
-    let rows = &run.blocks.back()?.rows;
-    let traversers = run.blocks.iter().flat_map(|block| (0..block.rows.len()).map(|row| block.rows.bulk(row)));
-    let is_enough = traversers.fold(0, u64::saturating_add) >= sorter.limit?;
-    let bar = rows.computed_value(0, rows.len().checked_sub(1)?)?;
+    let (rows, range) = run.blocks.back()?.rows();
+    let bulks = |block: &Block| {
+        let (rows, range) = block.rows();
+        range.map(|row| rows.bulk(row)).fold(0, u64::saturating_add)
+    };
+    let is_enough = run.blocks.iter().map(bulks).fold(0, u64::saturating_add) >= sorter.limit?;
+    let bar = rows.computed_value(0, range.end.checked_sub(1)?)?;
     // Elements and properties among themselves are compared by more than their values.
     let is_plain = !matches!(bar, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) | Value::Property(_));
     (rows.tags == Tags::One && is_enough && is_plain && !sorter.shuffles()).then(|| bar.clone())
@@ -391,8 +421,12 @@ impl Operator<Rows> for Order {
         })
     }
 
+    fn work_part(&mut self, _group: GroupId, at: &mut Cursor, out: &mut Output<'_, Rows>) -> Result<Step> {
+        waves::work_on(at, &self.sorter, out)
+    }
+
     /// After a run of several threads, each of the first steps takes the rows of a thread. Then each step sends a message
-    /// of rows; the row of the cursor is 1 after the first of those.
+    /// of rows, or what threads have merged meanwhile; the row of the cursor is 1 after the first of those.
     fn finish_step(
         &mut self,
         _port: u8,
@@ -416,20 +450,25 @@ impl Operator<Rows> for Order {
         if combined == Step::More {
             return Ok(Step::More);
         }
-        let (mut rows, is_left) = groups.at_home(|groups| {
-            let Some(state) = groups.get_mut(&group) else { return Ok((Rows::default(), false)) };
+        let is_shared = groups.is_shared();
+        let (batches, is_left) = groups.at_home(|groups| {
+            let Some(state) = groups.get_mut(&group) else { return Ok((Vec::new(), false)) };
             if at.is_start() {
                 at.row = 1;
-                state.end(sorter, out)?;
+                state.end(sorter, is_shared, out)?;
             }
-            let (rows, is_left) = if is_cancelled { Default::default() } else { state.take_next(sorter, out)? };
-            if !is_left && let Some(state) = groups.remove(&group) {
+            let next = if is_cancelled { Default::default() } else { state.take_next(sorter, group, out)? };
+            if !next.1
+                && let Some(state) = groups.remove(&group)
+            {
                 state.close(out);
             }
-            Ok((rows, is_left))
+            Ok(next)
         })?;
-        rows.computed.clear();
-        out.emit(0, group, rows)?;
+        for mut rows in batches {
+            rows.computed.clear();
+            out.emit(0, group, rows)?;
+        }
         if is_left {
             return Ok(Step::More);
         }

@@ -110,6 +110,11 @@ impl<S: Default + Send + 'static> PerThread<S> {
         }
     }
 
+    /// At the home: returns true if other threads may have parts.
+    pub fn is_shared(&self) -> bool {
+        matches!(self, PerThread::Shared(_))
+    }
+
     /// At the home: lets `work` change the part of every thread.
     pub fn each(&mut self, mut work: impl FnMut(&mut S)) {
         match self {

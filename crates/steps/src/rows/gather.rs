@@ -18,6 +18,15 @@ impl<'a> PickedRows<'a> {
 
     /// Returns one batch with all columns of the rows. The batches have the same columns, but for their types.
     pub fn gathered(&self) -> Rows {
+        let columns = self.picks.first().map_or(0, |(first, _)| first.computed.len());
+        Rows {
+            computed: (0..columns).map(|column| self.computed(column)).collect(),
+            ..self.gathered_without_computed()
+        }
+    }
+
+    /// As [`PickedRows::gathered`], without the computed columns.
+    pub fn gathered_without_computed(&self) -> Rows {
         let Some((first, _)) = self.picks.first() else { return Rows::default() };
         let bindings = self.picks.iter().map(|(rows, _)| rows.bindings.len()).max().unwrap_or(0);
         Rows {
@@ -31,7 +40,7 @@ impl<'a> PickedRows<'a> {
             bindings: (0..bindings).map(|number| self.binding(number)).collect(),
             loops: first.loops.is_some().then(|| self.each(|rows, row| cell(rows.loops.as_deref(), row))),
             sacks: first.sacks.is_some().then(|| self.each(|rows, row| cell(rows.sacks.as_deref(), row))),
-            computed: (0..first.computed.len()).map(|column| self.computed(column)).collect(),
+            computed: Vec::new(),
         }
     }
 

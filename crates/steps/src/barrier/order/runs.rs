@@ -14,6 +14,8 @@
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
 
 use mangrove_flow::{BATCH_ROWS, Batch as _, QueryControl, TagSet};
 use mangrove_graph::Result;
@@ -24,10 +26,12 @@ use crate::rows::gather::PickedRows;
 use crate::rows::{Rows, Tags};
 use crate::values::element_order::ElementOrder;
 
-/// A part of a run: its rows with their keys, and the bytes that the query is charged for them.
+/// A part of a run: rows with their keys, and the bytes that the query is charged for them.
 pub(super) struct Block {
-    pub rows: Rows,
-    pub words: Vec<u64>,
+    rows: Arc<Rows>,
+    words: Arc<[u64]>,
+    /// The rows that belong to the block. The others belong to blocks of other parts of the run ([`super::parts`]).
+    range: Range<usize>,
     pub charged: u64,
 }
 
@@ -35,14 +39,42 @@ pub(super) struct Block {
 pub(super) struct Run {
     pub blocks: VecDeque<Block>,
     /// The kind of the words of the blocks; `None` if they have none.
-    kind: Option<RankKind>,
+    pub kind: Option<RankKind>,
 }
 
 impl Block {
     fn new(rows: Rows, words: Vec<u64>, control: &QueryControl) -> Result<Self> {
         let charged = (rows.bytes() + size_of_val(&words[..])) as u64;
         control.charge(charged)?;
-        Ok(Block { rows, words, charged })
+        Ok(Block { range: 0..rows.len(), rows: Arc::new(rows), words: words.into(), charged })
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Returns the rows, among those of other blocks, and which of them belong to this one.
+    pub fn rows(&self) -> (&Rows, Range<usize>) {
+        (&self.rows, self.range.clone())
+    }
+
+    /// Returns the rows without their charge.
+    pub fn into_rows(self) -> Rows {
+        if self.range.len() < self.rows.len() {
+            let rows: Vec<u32> = (self.range.start as u32..self.range.end as u32).collect();
+            return self.rows.take(&rows);
+        }
+        Arc::unwrap_or_clone(self.rows)
+    }
+
+    /// Takes the first `count` rows off, with their part of the charge.
+    pub fn split_off(&mut self, count: usize) -> Block {
+        let part = (u128::from(self.charged) * count as u128 / self.len().max(1) as u128) as u64;
+        let middle = self.range.start + count;
+        let range = std::mem::replace(&mut self.range.start, middle)..middle;
+        self.charged -= part;
+        Block { rows: self.rows.clone(), words: self.words.clone(), range, charged: part }
     }
 }
 
@@ -68,22 +100,34 @@ impl Run {
         self.blocks.is_empty()
     }
 
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.blocks.iter().map(Block::len).sum()
+    }
+
+    /// Takes the charge of its blocks over.
+    pub fn take_charge(&mut self) -> u64 {
+        self.blocks.iter_mut().map(|block| std::mem::take(&mut block.charged)).sum()
+    }
+
     /// Drops the rows of these tags, and releases their charge.
     pub fn drop_tags(&mut self, tags: &TagSet, control: &QueryControl) {
-        for Block { rows, words, charged } in &mut self.blocks {
+        for block in &mut self.blocks {
+            let Block { rows, words, range, charged } = block;
             let is_kept = |row: &u32| !tags.contains(rows.tag(*row as usize));
-            let kept: Vec<u32> = (0..rows.len() as u32).filter(is_kept).collect();
-            if kept.len() < rows.len() {
-                *rows = rows.take(&kept);
+            let kept: Vec<u32> = (range.start as u32..range.end as u32).filter(is_kept).collect();
+            if kept.len() < range.len() {
                 if !words.is_empty() {
                     *words = kept.iter().map(|row| words[*row as usize]).collect();
                 }
+                *rows = Arc::new(rows.take(&kept));
+                *range = 0..kept.len();
                 let bytes = ((rows.bytes() + size_of_val(&words[..])) as u64).min(*charged);
                 control.release(*charged - bytes);
                 *charged = bytes;
             }
         }
-        self.blocks.retain(|block| !block.rows.is_empty());
+        self.blocks.retain(|block| block.len() > 0);
     }
 }
 
@@ -96,15 +140,25 @@ pub(super) struct Merge {
     kind: Option<RankKind>,
     /// The number of traversers of the instance that was met last that have been taken.
     taken: (u32, u64),
+    /// True if merged rows keep their keys.
+    keeps_keys: bool,
 }
 
-/// The first row of a run that is left.
+/// A row of a run, such as the first one that is left.
 #[derive(Clone, Copy)]
-struct Head {
-    run: u32,
+pub(super) struct Head {
+    pub run: u32,
     row: u32,
     tag: u32,
     word: u64,
+}
+
+impl Head {
+    /// The row of this number of a block of a run. `kind` is that of the words by which rows are compared.
+    pub fn new(run: usize, block: &Block, row: usize, kind: Option<RankKind>) -> Self {
+        let word = if kind.is_some() { block.words[row] } else { 0 };
+        Head { run: run as u32, row: row as u32, tag: block.rows.tag(row), word }
+    }
 }
 
 /// The rows of a step of a merge, with their words.
@@ -120,18 +174,50 @@ pub(super) struct Criteria<'a> {
     pub elements: ElementOrder<'a>,
 }
 
+/// Returns the kind of words by which the rows of all runs are compared; `None` if they are compared by their keys.
+pub(super) fn kind_of(runs: &[Run]) -> Option<RankKind> {
+    let mut kinds = runs.iter().filter(|run| !run.is_empty()).map(|run| run.kind);
+    let first = kinds.next()??;
+    kinds.all(|kind| kind == Some(first)).then_some(first)
+}
+
+/// Compares two rows of runs, each with its block. The one of the earlier run goes first if they are equal. Two rows of
+/// one run may be equal.
+pub(super) fn compare_heads(
+    kind: Option<RankKind>,
+    criteria: Criteria<'_>,
+    (a, a_block): (&Head, &Block),
+    (b, b_block): (&Head, &Block),
+) -> Ordering {
+    let by_word = a.tag.cmp(&b.tag).then(a.word.cmp(&b.word));
+    let decided = by_word.is_ne() || kind.is_some_and(|kind| criteria.sorter.is_exact(kind));
+    let by_keys = || match decided {
+        true => Ordering::Equal,
+        false => {
+            let (a, b) = ((&*a_block.rows, a.row as usize), (&*b_block.rows, b.row as usize));
+            compare_keys(&criteria.sorter.ways, &criteria.elements, a, b)
+        }
+    };
+    by_word.then_with(by_keys).then(a.run.cmp(&b.run))
+}
+
 impl Merge {
     /// A merge of runs in the order in which their rows came.
     pub fn new(runs: Vec<Run>, criteria: Criteria<'_>) -> Self {
         let runs: Vec<Run> = runs.into_iter().filter(|run| !run.is_empty()).collect();
-        let kind = runs.first().and_then(|run| run.kind).filter(|kind| runs.iter().all(|run| run.kind == Some(*kind)));
+        let kind = kind_of(&runs);
         let runs: Vec<VecDeque<Block>> = runs.into_iter().map(|run| run.blocks).collect();
-        let mut merge = Merge { runs, heads: Vec::new(), kind, taken: (0, 0) };
-        merge.heads = (0..merge.runs.len()).map(|run| merge.head(run, 0, 0)).collect();
+        let mut merge = Merge { runs, heads: Vec::new(), kind, taken: (0, 0), keeps_keys: true };
+        merge.heads = (0..merge.runs.len()).map(|run| merge.first(run, 0)).collect();
         for at in (0..merge.heads.len() / 2).rev() {
             merge.sift_down(at, criteria, &vec![0; merge.runs.len()]);
         }
         merge
+    }
+
+    /// The same merge, for rows that are not merged again: they lose their keys.
+    pub fn without_keys(self) -> Self {
+        Merge { keeps_keys: false, ..self }
     }
 
     /// The kind of the words of merged rows.
@@ -144,11 +230,10 @@ impl Merge {
         self.heads.is_empty()
     }
 
-    /// Returns the row at an index of a block of a run as a head.
-    fn head(&self, run: usize, block: usize, row: usize) -> Head {
+    /// Returns the first row of a block of a run.
+    fn first(&self, run: usize, block: usize) -> Head {
         let block = &self.runs[run][block];
-        let word = if self.kind.is_some() { block.words[row] } else { 0 };
-        Head { run: run as u32, row: row as u32, tag: block.rows.tag(row), word }
+        Head::new(run, block, block.range.start, self.kind)
     }
 
     /// Returns the next rows, about as many as a message holds: fewer if rows beyond the limit are passed. `at` is the
@@ -161,7 +246,8 @@ impl Merge {
         for _ in 0..BATCH_ROWS {
             let Some(head) = self.heads.first().copied() else { break };
             let (run, row) = (head.run as usize, head.row as usize);
-            let rows = &self.runs[run][at[run]].rows;
+            let block = &self.runs[run][at[run]];
+            let rows = &block.rows;
             if self.taken.0 != head.tag {
                 self.taken = (head.tag, 0);
             }
@@ -174,19 +260,20 @@ impl Merge {
                 self.heads.clear();
                 break;
             }
-            let next = if row + 1 < rows.len() { Some((at[run], row + 1)) } else { Some((at[run] + 1, 0)) };
-            match next.filter(|(block, _)| *block < self.runs[run].len()) {
-                Some((block, row)) => {
-                    at[run] = block;
-                    self.heads[0] = self.head(run, block, row);
-                }
-                None => drop(self.heads.swap_remove(0)),
+            if row + 1 < block.range.end {
+                self.heads[0] = Head::new(run, block, row + 1, self.kind);
+            } else if at[run] + 1 < self.runs[run].len() {
+                at[run] += 1;
+                self.heads[0] = self.first(run, at[run]);
+            } else {
+                self.heads.swap_remove(0);
             }
             self.sift_down(0, criteria, &at);
         }
         let picked =
-            picks.iter().map(|(run, block, row)| (&self.runs[*run as usize][*block as usize].rows, *row as usize));
-        let rows = PickedRows::new(picked.collect()).gathered();
+            picks.iter().map(|(run, block, row)| (&*self.runs[*run as usize][*block as usize].rows, *row as usize));
+        let picked = PickedRows::new(picked.collect());
+        let rows = if self.keeps_keys { picked.gathered() } else { picked.gathered_without_computed() };
         self.drop_blocks(&at, control);
         Ok(MergedRows { rows, words })
     }
@@ -226,21 +313,11 @@ impl Merge {
 
     /// Compares two heads of the heap. No two are equal: the earlier run goes first.
     fn compare(&self, a: usize, b: usize, criteria: Criteria<'_>, blocks: &[usize]) -> Ordering {
-        let (a, b) = (&self.heads[a], &self.heads[b]);
-        let by_word = a.tag.cmp(&b.tag).then(a.word.cmp(&b.word));
-        let decided = by_word.is_ne() || self.kind.is_some_and(|kind| criteria.sorter.is_exact(kind));
-        let by_keys = || match decided {
-            true => Ordering::Equal,
-            false => {
-                let rows = |head: &Head| {
-                    let run = head.run as usize;
-                    &self.runs[run][blocks[run]].rows
-                };
-                let (a, b) = ((rows(a), a.row as usize), (rows(b), b.row as usize));
-                compare_keys(&criteria.sorter.ways, &criteria.elements, a, b)
-            }
+        let with_block = |at: usize| {
+            let head = &self.heads[at];
+            (head, &self.runs[head.run as usize][blocks[head.run as usize]])
         };
-        by_word.then_with(by_keys).then(a.run.cmp(&b.run))
+        compare_heads(self.kind, criteria, with_block(a), with_block(b))
     }
 }
 
