@@ -11,7 +11,6 @@
 
 use std::sync::Arc;
 
-use crate::any_operator::AnyOperator;
 use crate::batch::Batch;
 use crate::message::{Body, Message};
 use crate::policy::Policy;
@@ -34,29 +33,28 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// What helpers work off of a run with these operators. `ports` are the ports at which they use their replicas
-    /// whatever the group; `enters` says whether they may enter scopes; `shares_all` is for tests.
-    pub fn new<B: Batch>(
-        operators: &[AnyOperator<B>],
+    /// What helpers work off of a run. `ports` has the lowest port of each operator at which they use their replica
+    /// whatever the group. `by_batch` and `by_group` say what operators are ([`crate::Operator::is_by_batch`],
+    /// [`crate::Operator::is_by_group`]); `shares_all` is for tests.
+    pub fn new(
         ports: Arc<[Option<u8>]>,
         topology: &Topology,
-        enters: bool,
+        by_batch: impl Fn(usize) -> bool,
+        by_group: impl Fn(usize) -> bool,
         shares_all: bool,
     ) -> Self {
         let may_enter = |scope: OpId| {
             let (first, count) = topology.inside(scope);
-            let inside = usize::from(first)..usize::from(first) + count;
-            let has_policy = |operator: usize| topology.policy(operator as OpId) != Policy::default();
-            enters
-                && count > 0
-                && operators[usize::from(scope)].is_by_batch()
-                && operators[inside.clone()].iter().all(AnyOperator::is_by_group)
-                && !has_policy(usize::from(scope))
-                && !inside.into_iter().any(has_policy)
+            let mut inside = usize::from(first)..usize::from(first) + count;
+            let has_no_policy = |operator: usize| topology.policy(operator as OpId) == Policy::default();
+            count > 0
+                && by_batch(usize::from(scope))
+                && has_no_policy(usize::from(scope))
+                && inside.all(|operator| by_group(operator) && has_no_policy(operator))
         };
-        let scopes: Arc<[bool]> = (0..operators.len() as OpId).map(may_enter).collect();
+        let scopes: Arc<[bool]> = (0..ports.len() as OpId).map(may_enter).collect();
         let mut used: Vec<bool> = ports.iter().map(Option::is_some).collect();
-        for scope in (0..operators.len()).filter(|operator| scopes[*operator]) {
+        for scope in (0..ports.len()).filter(|operator| scopes[*operator]) {
             let (_, count) = topology.inside(scope as OpId);
             used[scope..=scope + count].fill(true);
         }

@@ -129,12 +129,15 @@ impl<B: Batch> NodeRuntime<B> {
         let topology = &self.work.router.topology;
         // A message that waits for a read comes back to the home, which knows no group of a helper.
         let enters = self.work.asking.is_none();
+        let operators = &self.work.operators;
+        let by_batch = |operator: usize| enters && operators[operator].is_by_batch();
+        let local = Local::new(ports, topology, by_batch, |operator| operators[operator].is_by_group(), shares_all);
         OpenRun {
             board,
             context: Arc::downgrade(&self.work.context),
             control: self.control.clone(),
             topology: topology.clone(),
-            local: Local::new(&self.work.operators, ports, topology, enters, shares_all),
+            local,
             states: states.iter().map(|state| state.as_ref().map(|shared| Arc::downgrade(&shared.state))).collect(),
             sharers,
             credit: self.work.asking.as_ref().map_or(ReadCredit::of(0), |asking| asking.credit),
