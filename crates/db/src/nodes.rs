@@ -111,7 +111,7 @@ fn run_in_turns(
     let control = Arc::new(control.drawing_on(settings.budget));
     let requirements = Arc::new(plan.requirements.clone());
     let built = build(plan, 1, false)?;
-    // A late view may hold memory after the run, and so may the operators of helpers that have entered scopes.
+    // A late view may hold memory after the run. So do the answers that a `where()` keeps until the query ends.
     let frees_all = reader.is_none() && !(0..built.topology.len()).any(|id| built.topology.is_scope(id as OpId));
     let mut home = NodeRuntime::new(0, 1, built.topology, built.operators, control.clone());
     home.begin(context(plan, &requirements, settings, Vec::new(), settings.view(), Share::ALL)?)?;
