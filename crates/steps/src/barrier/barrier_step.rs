@@ -2,7 +2,8 @@
 //! as long as they do not take much memory ([`Merger::pass`]).
 //!
 //! If helpers have joined the run and the order of rows does not matter, threads merge the rows of a group together
-//! (FLOW-29), and also its end (FLOW-49). With `normSack`, the sacks of all rows are added up at the end, so the rows stay at the home.
+//! (FLOW-29), and also its end (FLOW-49). With `normSack`, the sacks of all rows are added up at the end, so the rows
+//! stay at the home.
 
 use std::sync::{Arc, Weak};
 
