@@ -10,8 +10,8 @@
 //! If the first keys of a run have one type (integers, floats, texts), they are sorted as words ([`rank`]). Values are
 //! compared only if words are equal and do not decide. A shuffle needs all rows at once, so it has one run.
 //!
-//! If helpers have joined the run and rows come in no order, each thread sorts runs of its own, and has a bar of its own
-//! ([`PerThread`]). When the group has ended, the home takes the runs of all threads. If there are many rows, threads merge
+//! If helpers have joined the run and rows come in no order, each thread sorts runs of its own, and takes over the bar of
+//! the others ([`PerThread`]). When the group has ended, the home takes the runs of all threads. If there are many rows, threads merge
 //! parts of them ([`waves`]).
 
 mod parts;
@@ -28,6 +28,7 @@ use mangrove_flow::{
 use mangrove_graph::{FastMap, Need, Result, Value};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
+use parking_lot::Mutex;
 
 use crate::barrier::per_thread::PerThread;
 use crate::barrier::range::position;
@@ -56,8 +57,18 @@ pub(crate) struct Order {
     sorter: RowSorter,
     /// True if several threads may work at it.
     may_share: bool,
-    groups: PerThread<FastMap<GroupId, SortedGroup>>,
+    groups: PerThread<SortedGroups>,
 }
+
+/// What a thread has sorted.
+#[derive(Default)]
+struct SortedGroups {
+    by_group: FastMap<GroupId, SortedGroup>,
+    /// If several threads work on the query: the least bar of each group that one of them has found.
+    bars: Option<Arc<Bars>>,
+}
+
+type Bars = Mutex<FastMap<GroupId, Value>>;
 
 /// The rows of one group that a thread has sorted.
 #[derive(Default)]
@@ -238,6 +249,14 @@ impl SortedGroup {
         Ok(())
     }
 
+    /// Takes a bar over that another thread has found, if it is lower than its own: no row that does not pass is among the
+    /// first of all.
+    fn take_bar(&mut self, found: Option<&Value>, sorter: &RowSorter) {
+        if let Some(found) = found.filter(|found| self.bar.as_ref().is_none_or(|own| sorter.passes(found, own))) {
+            self.bar = Some(found.clone());
+        }
+    }
+
     /// Takes the rows of a group that another thread has sorted. All must be in runs.
     fn join(&mut self, other: SortedGroup) {
         self.runs.extend(other.runs);
@@ -326,6 +345,13 @@ impl SortedGroup {
     }
 }
 
+/// Shows a bar to the other threads, if it is lower than the one that they know.
+fn offer_bar(bars: &mut FastMap<GroupId, Value>, group: GroupId, bar: &Value, sorter: &RowSorter) {
+    if bars.get(&group).is_none_or(|known| sorter.passes(bar, known)) {
+        bars.insert(group, bar.clone());
+    }
+}
+
 /// Returns the bar that the last row of cut rows sets, if there are enough of them.
 fn bar(run: &Run, sorter: &RowSorter) -> Option<Value> {
     let (rows, range) = run.blocks.back()?.rows();
@@ -363,11 +389,22 @@ impl Operator<Rows> for Order {
     fn recycle(&mut self) -> bool {
         self.readers.iter_mut().for_each(KeyReader::recycle);
         self.sorter.random.recycle();
-        self.groups.recycle(FastMap::is_empty)
+        let is_empty = self.groups.recycle(|groups| groups.by_group.is_empty());
+        self.groups.each(|groups| groups.bars = None);
+        is_empty
     }
 
     fn share(&mut self) -> Option<Shared> {
-        if self.may_share { self.groups.share() } else { None }
+        if !self.may_share {
+            return None;
+        }
+        let bars = Arc::<Bars>::default();
+        self.groups.each(|groups| {
+            let known = groups.by_group.iter().filter_map(|(group, state)| Some((*group, state.bar.clone()?)));
+            bars.lock().extend(known);
+            groups.bars = Some(bars.clone());
+        });
+        self.groups.share_with(|| SortedGroups { bars: Some(bars.clone()), ..SortedGroups::default() })
     }
 
     fn join(&mut self, state: &SharedState) {
@@ -394,7 +431,7 @@ impl Operator<Rows> for Order {
         let all = tags.and_then(|_| out.cancelled_tags(group));
         let tags = tags.zip(all.as_deref()).map(|(tags, all)| (tags.len(), all));
         // What a helper adds after this is dropped at the end of the group.
-        self.groups.each(|groups| drop_cancelled(groups, group, tags, out));
+        self.groups.each(|groups| drop_cancelled(&mut groups.by_group, group, tags, out));
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -402,21 +439,31 @@ impl Operator<Rows> for Order {
         if sorter.shuffles() {
             sorter.random.begin(out.context(), out.control());
         }
-        groups.with(|groups| {
-            let bar = groups.get(&group).and_then(|group| group.bar.as_ref());
+        groups.with(|SortedGroups { by_group, bars }| {
+            let bars = bars.as_ref().filter(|_| sorter.limit.is_some());
+            if let Some(bars) = bars {
+                by_group.entry(group).or_default().take_bar(bars.lock().get(&group), sorter);
+            }
+            let bar = by_group.get(&group).and_then(|group| group.bar.as_ref());
             let rows = take_keys(readers, sorter, bar, batch, out.context())?;
             if rows.is_empty() {
                 return Ok(());
             }
             let bytes = rows.bytes() as u64;
             out.control().charge(bytes)?;
-            let state = groups.entry(group).or_default();
+            let state = by_group.entry(group).or_default();
             state.fresh_bytes += bytes;
             state.fresh.append(rows);
             match (state.is_full(sorter), sorter.limit) {
                 (false, _) => Ok(()),
                 (true, None) => state.add_run(sorter, out),
-                (true, Some(_)) => state.cut(sorter, out),
+                (true, Some(_)) => {
+                    state.cut(sorter, out)?;
+                    if let (Some(bars), Some(bar)) = (bars, &state.bar) {
+                        offer_bar(&mut bars.lock(), group, bar, sorter);
+                    }
+                    Ok(())
+                }
             }
         })
     }
@@ -438,13 +485,13 @@ impl Operator<Rows> for Order {
         let Order { sorter, groups, .. } = self;
         let is_cancelled = out.is_cancelled(group);
         let combined = groups.combine(|home, other| {
-            let Some(mut theirs) = other.remove(&group) else { return Ok(Step::Done) };
+            let Some(mut theirs) = other.by_group.remove(&group) else { return Ok(Step::Done) };
             if is_cancelled {
                 theirs.close(out);
                 return Ok(Step::Done);
             }
             theirs.add_run(sorter, out)?;
-            home.entry(group).or_default().join(theirs);
+            home.by_group.entry(group).or_default().join(theirs);
             Ok(Step::More)
         })?;
         if combined == Step::More {
@@ -452,14 +499,14 @@ impl Operator<Rows> for Order {
         }
         let is_shared = groups.is_shared();
         let (batches, is_left) = groups.at_home(|groups| {
-            let Some(state) = groups.get_mut(&group) else { return Ok((Vec::new(), false)) };
+            let Some(state) = groups.by_group.get_mut(&group) else { return Ok((Vec::new(), false)) };
             if at.is_start() {
                 at.row = 1;
                 state.end(sorter, is_shared, out)?;
             }
             let next = if is_cancelled { Default::default() } else { state.take_next(sorter, group, out)? };
             if !next.1
-                && let Some(state) = groups.remove(&group)
+                && let Some(state) = groups.by_group.remove(&group)
             {
                 state.close(out);
             }

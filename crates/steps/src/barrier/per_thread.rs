@@ -140,8 +140,13 @@ impl<S: Default + Send + 'static> PerThread<S> {
 
     /// See [`mangrove_flow::Operator::share`].
     pub fn share(&mut self) -> Option<Shared> {
+        self.share_with(S::default)
+    }
+
+    /// As [`PerThread::share`]. `empty` makes the parts of the helpers.
+    pub fn share_with(&mut self, empty: impl Fn() -> S) -> Option<Shared> {
         let PerThread::Own(state) = self else { return None };
-        let parts = Arc::new(Parts::new(std::mem::take(state), S::default));
+        let parts = Arc::new(Parts::new(std::mem::take(state), empty));
         *self = PerThread::Shared(parts.clone());
         Some(Shared { state: parts, from_port: 0 })
     }
