@@ -45,8 +45,8 @@ impl Interleaving {
         self.shows
     }
 
-    /// Returns true if rows must come to this step one at a time. The caller says with `fills_from_here` whether this step
-    /// or a later step of the rows fills a side effect (PLAN-10).
+    /// Returns true if the step must get its rows one at a time (PLAN-10). The caller sets `fills_from_here` if the step
+    /// fills a side effect, or if a step after it does.
     pub fn is_one_by_one(&self, step: &Step, fills_from_here: bool) -> bool {
         self.shows && fills_from_here && touches(step, &self.filled)
     }
