@@ -15,8 +15,8 @@
 //! (`late`). Home and helpers put them there, and the thread that completes a read sends its message home.
 //!
 //! - **FLOW-20.** Work is asked for, not taken: a thread shares work only between two steps, and only while another
-//!   thread of the run has none. A run without a board pays nothing for this. Only parts of an end (FLOW-49) are offered
-//!   at once: their operator chooses what is worth it.
+//!   thread of the run has none, or a helper is about to join. A run without a board pays nothing for this. Only parts of
+//!   an end (FLOW-49) are offered at once: their operator chooses what is worth it.
 //! - **FLOW-21.** A parcel belongs to a *token*: the operator and the group that its message came from at home. Parts of
 //!   a parcel that are shared again belong to the same token. A message that waits for a read counts as a parcel, and
 //!   is worked off when it is sent home. A part of an end counts as a parcel of the operator and the group of that end.
@@ -33,13 +33,14 @@ use mangrove_graph::{Completions, Error, FastMap, Hold, Result, Ticket};
 
 use crate::batch::Batch;
 use crate::cancel::Cancellation;
+use crate::clock::Clock;
 use crate::control::Charge;
 use crate::group::GroupId;
 use crate::late::{Completed, Lot, ReadCredit};
 use crate::message::Message;
 use crate::mutation::{self, Mutation};
 use crate::stats::{HelperStats, OperatorStats, ScopeCounts};
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, Thread, current, park};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, Thread, current, park, spin_loop};
 use crate::topology::OpId;
 
 /// Wakes a thread or a task. It is called once, and must not block.
@@ -84,6 +85,8 @@ pub(crate) enum Homebound<B> {
 pub(crate) struct Board<B> {
     /// Threads of the run that look for work or sleep. A hint, read without the lock.
     idle: AtomicU32,
+    /// Helpers that will join soon. A hint.
+    expected: AtomicU32,
     /// Parcels offered. A hint.
     offers: AtomicU32,
     /// Entries that wait for the home. A hint.
@@ -116,6 +119,15 @@ struct BoardState<B> {
     stats: HelperStats,
 }
 
+/// How long a thread without work looks for some before it sleeps, in nanoseconds.
+const LOOK_NANOS: u64 = 50_000;
+
+/// Spins between two looks. They take some tenths of a microsecond.
+const LOOK_SPINS: u32 = 16;
+
+/// The most looks, however slowly the clock goes: that of a test may stand still.
+const LOOKS_MAX: u32 = if cfg!(feature = "model") { 1 } else { 1 << 12 };
+
 /// Messages that may wait for the home before helpers wait for it.
 const HOMEBOUND_MAX: usize = 64;
 
@@ -135,6 +147,7 @@ impl<B> Board<B> {
         };
         Board {
             idle: AtomicU32::new(0),
+            expected: AtomicU32::new(0),
             offers: AtomicU32::new(0),
             arrivals: AtomicU32::new(0),
             is_over: AtomicBool::new(false),
@@ -144,9 +157,22 @@ impl<B> Board<B> {
         }
     }
 
-    /// Returns true if a thread of the run has nothing to do (FLOW-20).
+    /// Returns true if a thread of the run has nothing to do, or a helper will join for which no parcel is offered
+    /// (FLOW-20).
     pub fn has_idle_thread(&self) -> bool {
-        self.idle.load(Ordering::Relaxed) > 0
+        let misses_offers = |expected| expected > 0 && expected > self.offers.load(Ordering::Relaxed);
+        self.idle.load(Ordering::Relaxed) > 0 || misses_offers(self.expected.load(Ordering::Relaxed))
+    }
+
+    /// Says that so many helpers will join. Waking a thread takes tens of microseconds, in which the home offers work.
+    pub fn expect(&self, helpers: u32) {
+        self.expected.store(helpers, Ordering::Relaxed);
+    }
+
+    /// Says that a helper has joined. More may join than are expected.
+    pub fn has_joined(&self) {
+        // An error says that none is expected any more.
+        let _ = self.expected.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |helpers| helpers.checked_sub(1));
     }
 
     /// Returns true if a parcel is offered.
@@ -164,13 +190,19 @@ impl<B> Board<B> {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Says that a thread looks for work; with `false`, that it has stopped looking.
-    pub fn look(&self, looks: bool) {
-        if looks {
-            self.idle.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.idle.fetch_sub(1, Ordering::Relaxed);
+    /// Looks for work on this thread for a moment. Returns true if there is some. A thread that the operating system wakes
+    /// comes later than one that looks.
+    pub fn look(&self, clock: &dyn Clock, has_work: impl Fn() -> bool) -> bool {
+        let until = clock.now_nanos().saturating_add(LOOK_NANOS);
+        self.idle.fetch_add(1, Ordering::Relaxed);
+        for _ in 0..LOOKS_MAX {
+            if has_work() || clock.now_nanos() >= until {
+                break;
+            }
+            (0..LOOK_SPINS).for_each(|_| spin_loop());
         }
+        self.idle.fetch_sub(1, Ordering::Relaxed);
+        has_work()
     }
 
     /// Offers parcels, and wakes as many threads. The parcels count towards their tokens from here on (FLOW-21).

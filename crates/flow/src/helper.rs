@@ -20,7 +20,6 @@
 //!   the token.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use mangrove_graph::compare::watch;
 use mangrove_graph::{Error, Result};
@@ -55,6 +54,13 @@ pub struct OpenRun<B: Batch> {
     pub(crate) credit: ReadCredit,
     /// True if the time inside operators is measured.
     pub(crate) timed: bool,
+}
+
+impl<B: Batch> OpenRun<B> {
+    /// Says that so many helpers will join soon. The home offers work before they ask for it (FLOW-20).
+    pub fn expect(&self, helpers: u32) {
+        self.board.expect(helpers);
+    }
 }
 
 impl<B: Batch> Clone for OpenRun<B> {
@@ -111,9 +117,6 @@ const GATHERED_MESSAGES: usize = 8;
 
 /// Messages between two checks of the length of a turn.
 const LOOK_MESSAGES: usize = 4;
-
-/// Spins between two looks at the clock.
-const LOOK_SPINS: u32 = 16;
 
 /// A turn of a helper. Its end lets go of the context first.
 struct Turn<'a, B: Batch> {
@@ -187,18 +190,11 @@ impl<B: Batch> Helper<B> {
         }
     }
 
-    /// Looks for work on this thread, for at most this long. Returns true if there is some. A thread that is woken by the
-    /// operating system comes later than one that looks.
-    pub fn look(&self, at_most: Duration) -> bool {
+    /// Looks for work on this thread for a moment, after a turn that was [`HelperStatus::Idle`]. Returns true if there is
+    /// some.
+    pub fn look(&self) -> bool {
         let board = &self.run.board;
-        let clock = self.run.control.clock();
-        let until = clock.now_nanos().saturating_add(at_most.as_nanos() as u64);
-        board.look(true);
-        while !board.has_offers() && !board.is_over() && clock.now_nanos() < until {
-            (0..LOOK_SPINS).for_each(|_| std::hint::spin_loop());
-        }
-        board.look(false);
-        board.has_offers() || board.is_over()
+        board.look(self.run.control.clock(), || board.has_offers() || board.is_over())
     }
 
     fn try_turn(&mut self, quota: usize, is_last: bool, board: &Board<B>) -> Result<HelperStatus> {
@@ -211,6 +207,7 @@ impl<B: Batch> Helper<B> {
         if !std::mem::replace(&mut self.has_begun, true) {
             turn.work.begin_local(&self.run.states)?;
             turn.work.read_late(&self.run.board, self.run.credit);
+            board.has_joined();
         }
         let control = &self.run.control;
         let started = control.clock().now_nanos();

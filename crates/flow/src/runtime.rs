@@ -154,7 +154,7 @@ impl<B: Batch> NodeRuntime<B> {
     /// Blocks this thread after [`Progress::Waiting`] until there is something to do, but not for longer than this.
     pub fn wait(&self, at_most: Duration) {
         if let Some(sharing) = &self.work.sharing {
-            sharing.wait(at_most);
+            sharing.wait(at_most, self.control.clock());
         }
     }
 

@@ -8,6 +8,7 @@ use mangrove_graph::{FastMap, FastSet};
 use crate::batch::Batch;
 use crate::board::{Board, Token};
 use crate::cancel::Groups;
+use crate::clock::Clock;
 use crate::group::GroupId;
 use crate::lane_order::LaneNumber;
 use crate::message::Message;
@@ -145,8 +146,12 @@ impl<B: Batch> Sharing<B> {
         changed
     }
 
-    /// Blocks this thread, which is the home, until there is something to do, but not for longer than this.
-    pub fn wait(&self, at_most: Duration) {
+    /// Blocks this thread, which is the home, until there is something to do, but not for much longer than this.
+    pub fn wait(&self, at_most: Duration, clock: &dyn Clock) {
+        let board = &self.board;
+        if board.look(clock, || board.has_arrivals() || board.has_offers()) {
+            return;
+        }
         let thread = std::thread::current();
         if self.board.sleep_at_home(Box::new(move || thread.unpark())) {
             std::thread::park_timeout(at_most);

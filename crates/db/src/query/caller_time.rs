@@ -65,6 +65,11 @@ static CALLERS: AtomicU64 = AtomicU64::new(0);
 static CORES: LazyLock<u64> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64));
 
+/// Returns true if the threads of callers leave a core to helpers. A helper on a core that a caller needs slows both.
+pub(crate) fn callers_leave_a_core() -> bool {
+    CALLERS.load(Ordering::Relaxed) < *CORES
+}
+
 /// The time of one query on the thread of its caller. It stands still while the caller takes results.
 #[derive(Default)]
 pub(crate) struct CallerTime {

@@ -95,6 +95,12 @@ impl Execution {
         Execution { helping: Some(helping), ..self }
     }
 
+    /// Returns the messages until the next look at a query that may be opened for helpers.
+    fn messages_to_next_look(&self) -> usize {
+        let messages = self.messages();
+        (if messages < OPEN_AFTER_MESSAGES { OPEN_AFTER_MESSAGES - messages } else { MESSAGES_PER_READING }) as usize
+    }
+
     /// Opens the query for helpers if it has run for long enough since the first call.
     #[cold]
     fn open_if_heavy(&mut self) -> Result<()> {
@@ -134,8 +140,14 @@ impl Execution {
     /// Runs for about `quota` messages, or until there are results. A query that is complete releases its transaction,
     /// and must get no further turn.
     pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<TurnOutcome> {
-        if self.helping.is_some() && self.messages() >= OPEN_AFTER_MESSAGES {
-            self.open_if_heavy()?;
+        let mut quota = quota;
+        if self.helping.is_some() {
+            if self.messages() >= OPEN_AFTER_MESSAGES {
+                self.open_if_heavy()?;
+            }
+            if self.helping.is_some() {
+                quota = quota.min(self.messages_to_next_look());
+            }
         }
         let Some(instance) = &mut self.instance else { return Ok(TurnOutcome::Complete) };
         let progress = instance.runtime.run(quota);

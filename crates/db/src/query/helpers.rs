@@ -4,25 +4,22 @@
 //! without work looks around for a moment and then waits; the query wakes it when there is work to share.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use mangrove_flow::schedule::{Executors, Task, TaskStatus, Tenant, Waker};
 use mangrove_flow::{Helper, HelperStatus, OpenRun, Sharers};
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_steps::{Rows, build};
 
+use super::caller_time::callers_leave_a_core;
 use super::instance::{PlanInstance, PlannedQuery};
 use crate::gauges::{QueryGauges, TaskGauges};
 
 /// A query is looked at as one that may be heavy after this many messages. A light query never reads the clock.
-pub(crate) const OPEN_AFTER_MESSAGES: u64 = 64;
+pub(crate) const OPEN_AFTER_MESSAGES: u64 = 8;
 
-/// A query is opened when it has run for so long after it was first looked at. Waking a thread costs up to 0.1 ms, so a
-/// helper gains nothing if a query is over within a millisecond.
-pub(crate) const OPEN_AFTER_NANOS: u64 = 1_000_000;
-
-/// The time for which a helper looks for work before it waits.
-const LOOK: Duration = Duration::from_micros(50);
+/// A query is opened when it has run for so long after it was first looked at. Opening costs the query about 15 µs, and a
+/// helper begins some 50 µs later.
+pub(crate) const OPEN_AFTER_NANOS: u64 = 200_000;
 
 /// The executors of the process.
 pub(crate) fn shared_executors() -> Result<Arc<Executors>> {
@@ -54,7 +51,7 @@ pub(crate) struct Helping {
 }
 
 impl Helping {
-    /// Opens the run of an instance for helpers, and starts them. Returns false if no executor is free to help.
+    /// Opens the run of an instance for helpers, and starts them. Returns false if no executor or no core is free to help.
     pub fn open(&self, planned: &Arc<PlannedQuery>, instance: &mut PlanInstance) -> Result<bool> {
         let executors = self.source.as_ref().map_or_else(shared_executors, |source| source.executors())?;
         let workers = match self.workers_max {
@@ -65,10 +62,11 @@ impl Helping {
         if workers < 2 || !instance.stealable.contains(&true) {
             return Ok(true);
         }
-        if executors.idle() == 0 {
+        if executors.idle() == 0 || !callers_leave_a_core() {
             return Ok(false);
         }
         let run = instance.runtime.open(Sharers { stealable: instance.stealable.clone(), shares_all: false });
+        run.expect(workers as u32 - 1);
         for _ in 1..workers {
             executors.spawn_helper(&self.tenant, |waker| {
                 let gauges = self.gauges.clone().map(TaskGauges::of_helper);
@@ -112,7 +110,7 @@ impl Task for HelperTask {
         match status {
             HelperStatus::Busy => return TaskStatus::Again,
             HelperStatus::Over => return TaskStatus::Done,
-            HelperStatus::Idle if helper.look(LOOK) => return TaskStatus::Again,
+            HelperStatus::Idle if helper.look() => return TaskStatus::Again,
             HelperStatus::Idle | HelperStatus::Full => {}
         }
         let waker = self.waker.clone();

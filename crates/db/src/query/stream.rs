@@ -9,7 +9,7 @@ use super::helpers::shared_executors;
 use super::profile::ResultCounts;
 use crate::options::Materialize;
 
-/// Messages of a turn, after which a heavy query may be opened for helpers.
+/// The most messages of a turn.
 const TURN_MESSAGES: usize = 64;
 
 /// The longest time for which the thread waits for helpers before it checks the limits of the query.

@@ -164,12 +164,14 @@ impl Operator<Rows> for Barrier {
         let groups = Mutex::new(std::mem::take(groups).into_iter().map(shared).collect());
         let state = Arc::new(SharedGroups { groups, threads: Threads::default() });
         self.memory = Memory::Shared(state.clone());
+        self.worth = Worth::of_heavy();
         Some(Shared { state, from_port: 0 })
     }
 
     fn join(&mut self, state: &SharedState) {
         if let Ok(shared) = state.clone().downcast::<SharedGroups>() {
             self.memory = Memory::Joined(Arc::downgrade(&shared), shared.threads.join());
+            self.worth = Worth::of_heavy();
         }
     }
 

@@ -16,7 +16,7 @@ use mangrove_graph::{Error, FastMap, FastSet, Result, VertexId};
 use crate::rows::{ObjectColumn, Rows};
 
 /// The vertices of a block, whose ids are adjacent.
-const BLOCK_VERTICES: u64 = u64::BITS as u64;
+pub(super) const BLOCK_VERTICES: u64 = u64::BITS as u64;
 
 /// The approximate bytes of a block: bits and bulks, its place in the table.
 pub(super) const BLOCK_BYTES: u64 = 8 + 4 * BLOCK_VERTICES + 24;
@@ -43,18 +43,16 @@ impl Block {
         self.held.count_ones() as usize
     }
 
-    /// Returns the first vertex that is held of the block with this number.
-    pub fn first(&self, number: u64) -> Option<VertexId> {
-        let at = u64::from(self.held.trailing_zeros());
-        (self.held != 0).then(|| VertexId::from_bits(number * BLOCK_VERTICES + at))
+    /// Returns the place of each vertex that is held, in ascending order, with the lowest bits of its bulk.
+    pub fn vertices(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        each_bit(self.held).map(|at| (at, u64::from(self.bulks[at as usize])))
     }
+}
 
-    /// Takes the first vertex that is held out of it. Returns the lowest bits of its bulk.
-    pub fn take_first(&mut self) -> u64 {
-        let at = self.held.trailing_zeros() as usize;
-        self.held &= self.held.wrapping_sub(1);
-        self.bulks.get(at).map_or(0, |bulk| u64::from(*bulk))
-    }
+/// Returns the place of each bit that is 1, in ascending order.
+pub(super) fn each_bit(bits: u64) -> impl Iterator<Item = u64> {
+    let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|rest| *rest != 0);
+    std::iter::successors(Some(bits).filter(|bits| *bits != 0), rest).map(|bits| u64::from(bits.trailing_zeros()))
 }
 
 /// See the header of this file.

@@ -11,7 +11,9 @@
 use mangrove_flow::{BATCH_ROWS, QueryControl};
 use mangrove_graph::{Result, VertexId};
 
-use crate::barrier::vertex_bulks::{BLOCK_BYTES, NumberedBlock, VertexBulks, block_of, too_many};
+use crate::barrier::vertex_bulks::{
+    BLOCK_BYTES, BLOCK_VERTICES, NumberedBlock, VertexBulks, block_of, each_bit, too_many,
+};
 use crate::rows::{ObjectColumn, Rows};
 
 /// The blocks of a run that are looked at to find out how many vertices a block holds.
@@ -71,28 +73,73 @@ impl Run {
         }
     }
 
-    /// Returns the next vertex.
-    #[inline]
-    fn peek(&mut self) -> Option<VertexId> {
+    /// Returns the number of the next block in which a vertex is held.
+    fn next_block(&mut self) -> Option<u64> {
         match self {
-            Run::List(list) => list.last().map(|(id, _)| *id),
+            Run::List(list) => list.last().map(|(id, _)| block_of(*id)),
             Run::Blocks(blocks) => loop {
                 let (number, block) = blocks.last()?;
-                match block.first(*number) {
-                    Some(id) => return Some(id),
-                    None => drop(blocks.pop()),
+                match block.len() {
+                    0 => drop(blocks.pop()),
+                    _ => return Some(*number),
                 }
             },
         }
     }
 
-    /// Takes the vertex that [`Run::peek`] has returned. Returns its bulk.
-    #[inline]
-    fn pop(&mut self) -> u64 {
+    /// Takes the vertices of the block that [`Run::next_block`] has returned, and adds up their bulks.
+    fn take_block(&mut self, number: u64, sums: &mut BlockSums) {
         match self {
-            Run::List(list) => list.pop().map_or(0, |(_, bulk)| bulk),
-            Run::Blocks(blocks) => blocks.last_mut().map_or(0, |(_, block)| block.take_first()),
+            Run::List(list) => {
+                while let Some((id, bulk)) = list.pop_if(|(id, _)| block_of(*id) == number) {
+                    sums.add(id.to_bits() % BLOCK_VERTICES, bulk);
+                }
+            }
+            Run::Blocks(blocks) => {
+                if let Some((_, block)) = blocks.pop_if(|(at, _)| *at == number) {
+                    block.vertices().for_each(|(at, bulk)| sums.add(at, bulk));
+                }
+            }
         }
+    }
+}
+
+/// The vertices of one block, of all runs.
+struct BlockSums {
+    /// A bit for each vertex that is held.
+    held: u64,
+    /// The bulk of each vertex that is held.
+    bulks: [u64; BLOCK_VERTICES as usize],
+    /// True if a vertex counts once, however many runs have it.
+    one_bulk: bool,
+    overflows: bool,
+}
+
+impl BlockSums {
+    fn new(one_bulk: bool) -> Self {
+        BlockSums { held: 0, bulks: [0; BLOCK_VERTICES as usize], one_bulk, overflows: false }
+    }
+
+    #[inline]
+    fn add(&mut self, at: u64, bulk: u64) {
+        let sum = &mut self.bulks[(at % BLOCK_VERTICES) as usize];
+        if self.held & 1 << at == 0 {
+            self.held |= 1 << at;
+            *sum = bulk;
+        } else if !self.one_bulk {
+            let (both, overflows) = sum.overflowing_add(bulk);
+            *sum = both;
+            self.overflows |= overflows;
+        }
+    }
+
+    /// Takes all vertices in the order of ids. Fails if a bulk overflows.
+    fn take(&mut self, number: u64, vertices: &mut Vec<VertexId>, bulks: &mut Vec<u64>) -> Result<()> {
+        for at in each_bit(std::mem::take(&mut self.held)) {
+            vertices.push(VertexId::from_bits(number * BLOCK_VERTICES + at));
+            bulks.push(self.bulks[at as usize]);
+        }
+        if self.overflows { Err(too_many()) } else { Ok(()) }
     }
 }
 
@@ -179,23 +226,14 @@ impl VertexRuns {
     pub fn take_next(&mut self, one_bulk: bool, control: &QueryControl) -> Result<Option<Rows>> {
         let before = self.bytes();
         let (mut vertices, mut bulks) = (Vec::with_capacity(BATCH_ROWS), Vec::with_capacity(BATCH_ROWS));
-        while vertices.len() < BATCH_ROWS
-            && let Some(next) = self.runs.iter_mut().filter_map(Run::peek).min()
+        let mut sums = BlockSums::new(one_bulk);
+        // Each message holds whole blocks.
+        while vertices.len() + BLOCK_VERTICES as usize <= BATCH_ROWS
+            && let Some(next) = self.runs.iter_mut().filter_map(Run::next_block).min()
         {
-            let mut sum = 0_u64;
-            for run in &mut self.runs {
-                if run.peek() == Some(next) {
-                    let bulk = run.pop();
-                    if !one_bulk || sum == 0 {
-                        sum = sum.checked_add(bulk).ok_or_else(too_many)?;
-                    }
-                }
-            }
-            vertices.push(next);
-            bulks.push(sum);
+            self.runs.iter_mut().for_each(|run| run.take_block(next, &mut sums));
+            sums.take(next, &mut vertices, &mut bulks)?;
         }
-        // A block of which nothing is left is dropped by this.
-        self.runs.retain_mut(|run| run.peek().is_some());
         let released = match self.bytes() {
             0 => self.charged,
             after => part_of(self.charged, before - after, before),
