@@ -182,7 +182,8 @@ impl<B: Batch> NodeRuntime<B> {
             is_clean &= operator.recycle();
         }
         self.work.stats.fill(OperatorStats::default());
-        (self.work.groups_peak, self.work.messages, self.work.timed, self.work.failed) = (0, 0, false, None);
+        (self.work.groups_peak, self.work.messages, self.work.units) = (0, 0, 0);
+        (self.work.timed, self.work.failed) = (false, None);
         (self.take_context(), is_clean)
     }
 
@@ -232,8 +233,14 @@ impl<B: Batch> NodeRuntime<B> {
         self.work.messages
     }
 
-    /// Processes messages until there are results, `quota` messages are processed, or no work is left. After an error
-    /// the runtime must be dropped (FLOW-15).
+    /// Returns the units of work done so far: one for each message, and one for each 128 rows that it brings. They grow
+    /// with the time that the run takes, which the number of messages does not.
+    pub fn units(&self) -> u64 {
+        self.work.units
+    }
+
+    /// Processes messages until there are results, `quota` units of work are done ([`NodeRuntime::units`]), or no work is
+    /// left. After an error the runtime must be dropped (FLOW-15).
     pub fn run(&mut self, quota: usize) -> Result<Progress> {
         let _watch = watch::begin(has_ended);
         let NodeRuntime { control, work } = self;

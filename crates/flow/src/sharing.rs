@@ -25,7 +25,7 @@ pub struct Sharers {
 }
 
 impl Sharers {
-    /// The fewest rows after the row at hand of a message that is cut in two.
+    /// The fewest rows after the row at hand of a message that is cut in two, if it has not had a step yet.
     pub(crate) fn split_rows_min(&self) -> usize {
         if self.shares_all { 1 } else { SPLIT_ROWS_MIN }
     }

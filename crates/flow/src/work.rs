@@ -60,6 +60,9 @@ pub enum Progress {
     Complete,
 }
 
+/// The rows of a message that count as a unit of work.
+const UNIT_ROWS: u64 = 128;
+
 scoped_tls::scoped_thread_local! {
     /// The query that this thread runs: comparisons of large values ask it whether to stop.
     pub(crate) static RUNNING: QueryControl
@@ -87,6 +90,8 @@ pub(crate) struct Work<B: Batch> {
     pub groups_peak: usize,
     /// Messages processed in this run.
     pub messages: u64,
+    /// Units of work done in this run: one for each message, and one for each [`UNIT_ROWS`] rows that it brings.
+    pub units: u64,
     /// The operator whose error ended the run.
     pub failed: Option<OpId>,
 }
@@ -105,6 +110,7 @@ impl<B: Batch> Work<B> {
             timed: false,
             groups_peak: 0,
             messages: 0,
+            units: 0,
             failed: None,
         }
     }
@@ -123,7 +129,8 @@ impl<B: Batch> Work<B> {
 
     /// As [`Work::run`]. `LATE` is true if the view may be late.
     fn run_as<const LATE: bool>(&mut self, control: &Arc<QueryControl>, quota: usize) -> Result<Progress> {
-        for _ in 0..quota {
+        let until = self.units.saturating_add(quota as u64);
+        while self.units < until {
             if !self.router.results.is_empty() {
                 return Ok(Progress::Results);
             }
@@ -145,6 +152,7 @@ impl<B: Batch> Work<B> {
             };
             control.check_at(self.messages)?;
             self.messages += 1;
+            self.units += 1;
             self.step::<LATE>(place, control)?;
             self.router.end_call(place, control);
         }
@@ -311,6 +319,7 @@ impl<B: Batch> Work<B> {
             let stats = &mut self.stats[id as usize];
             stats.messages += 1;
             stats.rows_in += rows;
+            self.units += rows / UNIT_ROWS;
         }
         let step = self.call(id, control, |operator, out| operator.step(port, group, batch, cursor, out))?;
         Ok(if step == Step::More { Taken::More } else { Taken::Done })

@@ -9,8 +9,8 @@ use mangrove_graph::{Error, Result, TraversalMetrics, Value};
 use mangrove_steps::{ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
-use super::caller_time::{CallerTime, FIRST_MESSAGES, MESSAGES_PER_READING};
-use super::helpers::{Helping, OPEN_AFTER_MESSAGES, OPEN_AFTER_NANOS};
+use super::caller_time::{CallerTime, FIRST_UNITS, UNITS_PER_READING};
+use super::helpers::{HEAVY_NANOS, Helping, OPEN_AFTER_NANOS};
 use super::instance::{PlanInstance, PlannedQuery};
 use super::profile::{ResultCounts, RunFigures};
 use super::settings::RunSettings;
@@ -95,13 +95,13 @@ impl Execution {
         Execution { helping: Some(helping), ..self }
     }
 
-    /// Returns the messages until the next look at a query that may be opened for helpers.
-    fn messages_to_next_look(&self) -> usize {
-        let messages = self.messages();
-        (if messages < OPEN_AFTER_MESSAGES { OPEN_AFTER_MESSAGES - messages } else { MESSAGES_PER_READING }) as usize
+    /// Returns the units of work until the next look at a query that may be opened for helpers.
+    fn units_to_next_look(&self) -> usize {
+        let units = self.units();
+        (if units < FIRST_UNITS { FIRST_UNITS - units } else { UNITS_PER_READING }) as usize
     }
 
-    /// Opens the query for helpers if it has run for long enough since the first call.
+    /// Opens the query for helpers if it has run for long enough since the first call, or the last runs of its plan have.
     #[cold]
     fn open_if_heavy(&mut self) -> Result<()> {
         let Some(instance) = &mut self.instance else { return Ok(()) };
@@ -109,7 +109,7 @@ impl Execution {
         if self.looked_at_nanos == 0 {
             self.looked_at_nanos = now.max(1);
         }
-        if now - self.looked_at_nanos < OPEN_AFTER_NANOS {
+        if now - self.looked_at_nanos < OPEN_AFTER_NANOS && !self.planned.last_helped.were_heavy() {
             return Ok(());
         }
         if let Some(helping) = &self.helping
@@ -137,16 +137,16 @@ impl Execution {
         Execution { keeps_results, ..self }
     }
 
-    /// Runs for about `quota` messages, or until there are results. A query that is complete releases its transaction,
+    /// Does about `quota` units of work, or runs until there are results. A query that is complete releases its transaction,
     /// and must get no further turn.
     pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<TurnOutcome> {
         let mut quota = quota;
         if self.helping.is_some() {
-            if self.messages() >= OPEN_AFTER_MESSAGES {
+            if self.units() >= FIRST_UNITS {
                 self.open_if_heavy()?;
             }
             if self.helping.is_some() {
-                quota = quota.min(self.messages_to_next_look());
+                quota = quota.min(self.units_to_next_look());
             }
         }
         let Some(instance) = &mut self.instance else { return Ok(TurnOutcome::Complete) };
@@ -192,33 +192,39 @@ impl Execution {
     }
 
     fn complete(&mut self) {
+        let is_heavy = self.looked_at_nanos > 0 && self.now_nanos() - self.looked_at_nanos >= HEAVY_NANOS;
+        if is_heavy {
+            self.planned.last_helped.add_heavy()
+        } else {
+            self.planned.last_helped.add_light()
+        }
         if let Some(instance) = self.instance.take_if(|instance| instance.descriptions.is_empty()) {
             self.planned.complete(instance);
         }
     }
 
-    fn messages(&self) -> u64 {
-        self.instance.as_ref().map_or(0, |instance| instance.runtime.messages())
+    fn units(&self) -> u64 {
+        self.instance.as_ref().map_or(0, |instance| instance.runtime.units())
     }
 
-    /// Runs for about `messages` messages on this thread, but for no longer than a caller's thread should (DB-8). Hands
-    /// results to `accept`. Returns true when the query is over.
+    /// Does `units` units of work on this thread, but for no longer than a caller's thread should (DB-8). Hands results to
+    /// `accept`. Returns true when the query is over.
     pub fn run_inline(
         &mut self,
-        messages: usize,
+        units: usize,
         time: &mut CallerTime,
         materialize: Materialize,
         accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
     ) -> Result<bool> {
-        let begin = self.messages();
-        let (first, until) = (begin + FIRST_MESSAGES, begin + messages as u64);
+        let begin = self.units();
+        let (first, until) = (begin + FIRST_UNITS, begin + units as u64);
         loop {
-            let so_far = self.messages();
+            let so_far = self.units();
             if so_far >= until || so_far >= first && time.is_over(self.now_nanos()) {
                 self.planned.last_runs.add_heavy();
                 return Ok(false);
             }
-            let look_at = if so_far < first { first } else { so_far + MESSAGES_PER_READING };
+            let look_at = if so_far < first { first } else { so_far + UNITS_PER_READING };
             match self.turn((look_at.min(until) - so_far) as usize, materialize)? {
                 TurnOutcome::Results(batch) => {
                     time.stop(|| self.now_nanos());

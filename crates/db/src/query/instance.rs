@@ -42,8 +42,10 @@ pub(crate) struct PlannedQuery {
     database: Weak<()>,
     indexes: Vec<IndexInfo>,
     pub plan: PhysicalPlan,
-    /// Whether the last runs were heavy.
+    /// Whether the last runs took so long that they left the threads of their callers.
     pub last_runs: LastRuns,
+    /// Whether the last runs took so long that it was worth being helped from the begin on.
+    pub last_helped: LastRuns,
     requirements: Arc<Requirements>,
     // Boxed, because instances are large and are moved.
     #[expect(clippy::vec_box, reason = "instances are moved, and large")]
@@ -58,6 +60,7 @@ impl PlannedQuery {
             indexes,
             plan,
             last_runs: LastRuns::default(),
+            last_helped: LastRuns::default(),
             requirements,
             idle: Mutex::default(),
         }

@@ -37,8 +37,8 @@ const QUEUED_BATCHES_MAX: usize = 4;
 /// The query also waits while the queued batches take this many bytes.
 const QUEUED_BYTES_MAX: u64 = 4 << 20;
 
-/// Messages between two checks of the length of a turn. Most messages take tens of microseconds.
-const LOOK_MESSAGES: usize = 4;
+/// Units of work between two checks of the length of a turn. Most take tens of microseconds.
+const LOOK_UNITS: usize = 4;
 
 /// The interval at which a waiting reader checks the limits of its query.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
@@ -101,8 +101,8 @@ impl SharedQuery {
         self.control.check()?;
         let clock = self.control.clock();
         let end = clock.now_nanos().saturating_add(TURN_NANOS);
-        for _ in 0..quota.div_ceil(LOOK_MESSAGES) {
-            match execution.turn(LOOK_MESSAGES, self.materialize)? {
+        for _ in 0..quota.div_ceil(LOOK_UNITS) {
+            match execution.turn(LOOK_UNITS, self.materialize)? {
                 TurnOutcome::Results(batch) => {
                     let bytes = bytes(&batch);
                     self.queue.lock().push(batch, bytes)?;

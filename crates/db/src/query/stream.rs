@@ -9,8 +9,8 @@ use super::helpers::shared_executors;
 use super::profile::ResultCounts;
 use crate::options::Materialize;
 
-/// The most messages of a turn.
-const TURN_MESSAGES: usize = 64;
+/// The most units of work of a turn.
+const TURN_UNITS: usize = 64;
 
 /// The longest time for which the thread waits for helpers before it checks the limits of the query.
 const WAIT_MAX: Duration = Duration::from_millis(10);
@@ -46,7 +46,7 @@ impl ResultStream {
         }
         let StreamState::Running(execution) = &mut self.state else { return Ok(None) };
         loop {
-            match execution.turn(TURN_MESSAGES, self.materialize) {
+            match execution.turn(TURN_UNITS, self.materialize) {
                 Ok(TurnOutcome::Results(batch)) => return Ok(Some(batch)),
                 Ok(TurnOutcome::Yielded) => {}
                 Ok(TurnOutcome::Waiting) => execution.wait(WAIT_MAX),
@@ -98,7 +98,7 @@ impl ResultStream {
         let mut results = ResultCounts::default();
         loop {
             let StreamState::Running(execution) = &mut self.state else { return Ok(TraversalMetrics::default()) };
-            match execution.turn(TURN_MESSAGES, Materialize::References)? {
+            match execution.turn(TURN_UNITS, Materialize::References)? {
                 TurnOutcome::Complete => return Ok(execution.profile(&results)),
                 TurnOutcome::Waiting => execution.wait(WAIT_MAX),
                 TurnOutcome::Results(batch) => results.add(&batch),

@@ -29,11 +29,11 @@ fn hubs() -> Database {
     database
 }
 
-/// Runs a query a message at a time, and cancels it after so many. Returns the messages until its end, and its error.
+/// Runs a query on one thread, a message at a time, and cancels it after so many. Returns the messages until its end, and its error.
 fn messages(transaction: &Transaction, script: &str, cancel_after: usize) -> (usize, Option<ErrorKind>) {
     let prepared = transaction.database.prepare(script).unwrap();
     let (parameters, cancel) = (Parameters::new(), Arc::new(AtomicBool::new(false)));
-    let options = QueryOptions { cancel: cancel.clone(), ..QueryOptions::default() };
+    let options = QueryOptions { cancel: cancel.clone(), workers_max: 1, ..QueryOptions::default() };
     let mut execution = transaction.execution(&prepared, &parameters, &options, false).unwrap();
     for messages in 1.. {
         match execution.turn(1, Materialize::default()) {

@@ -171,7 +171,7 @@ impl<B: Batch> Work<B> {
         let mut messages = if count > 1 {
             self.router.queues.take_oldest(operator, count / 2)
         } else {
-            self.split_oldest(operator, sharers.split_rows_min(), control)?.into_iter().collect()
+            self.split_oldest(operator, sharers, control)?.into_iter().collect()
         };
         if messages.is_empty() && (sharers.shares_all || self.router.has_work_beside(operator, count)) {
             messages = self.router.queues.take_oldest(operator, count);
@@ -206,7 +206,7 @@ impl<B: Batch> Work<B> {
     fn split_oldest(
         &mut self,
         operator: OpId,
-        rows_min: usize,
+        sharers: &Sharers,
         control: &Arc<QueryControl>,
     ) -> Result<Option<Box<Message<B>>>> {
         let Some(context) = &*self.context else { return Ok(None) };
@@ -215,6 +215,8 @@ impl<B: Batch> Work<B> {
         let (port, group) = (*port, *group);
         let Body::Data { batch: Some(input), charged } = body else { return Ok(None) };
         let held = *charged + cursor.bytes();
+        // A message that takes more than one step has few rows with much to follow.
+        let rows_min = if cursor.is_start() { sharers.split_rows_min() } else { 1 };
         let Some(part) = self.operators[operator as usize].split(input, cursor, rows_min, context)? else {
             return Ok(None);
         };
