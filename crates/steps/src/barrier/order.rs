@@ -10,14 +10,15 @@
 //! If the first keys of a run have one type (integers, floats, texts), they are sorted as words ([`rank`]). Values are
 //! compared only if words are equal and do not decide. A shuffle needs all rows at once, so it has one run.
 //!
-//! If helpers have joined the run and rows come in no order, each thread sorts runs of its own, and takes over the bar of
-//! the others ([`PerThread`]). When the group has ended, the home takes the runs of all threads. If there are many rows, threads merge
+//! If helpers have joined the run and rows come in no order, each thread sorts runs of its own ([`PerThread`]). With a
+//! limit, the first rows and the bar are those of all threads ([`tops`]). When the group has ended, the home takes the runs of all threads. If there are many rows, threads merge
 //! parts of them ([`waves`]).
 
 mod parts;
 mod rank;
 mod runs;
 mod sorter;
+mod tops;
 mod waves;
 
 use std::sync::Arc;
@@ -28,7 +29,6 @@ use mangrove_flow::{
 use mangrove_graph::{FastMap, Need, Result, Value};
 use mangrove_gremlin::Order as Way;
 use mangrove_plan::logical::Operand;
-use parking_lot::Mutex;
 
 use crate::barrier::per_thread::PerThread;
 use crate::barrier::range::position;
@@ -40,6 +40,7 @@ use crate::rows::{Rows, Tags};
 use crate::values::element_order::{ElementIds, ElementOrder};
 use runs::{Block, Criteria, Merge, Run, merge_all};
 use sorter::{RowSorter, SortedRows};
+use tops::Tops;
 use waves::WaveMerge;
 
 /// Rows of a run: about as many as are sorted in half a millisecond.
@@ -64,11 +65,9 @@ pub(crate) struct Order {
 #[derive(Default)]
 struct SortedGroups {
     by_group: FastMap<GroupId, SortedGroup>,
-    /// If several threads work on the query: the least bar of each group that one of them has found.
-    bars: Option<Arc<Bars>>,
+    /// With a limit, if several threads work on the query: the first rows that they have found.
+    tops: Option<Arc<Tops>>,
 }
-
-type Bars = Mutex<FastMap<GroupId, Value>>;
 
 /// The rows of one group that a thread has sorted.
 #[derive(Default)]
@@ -257,6 +256,12 @@ impl SortedGroup {
         }
     }
 
+    /// Takes the sorted rows out.
+    fn take_sorted(&mut self) -> SortedGroup {
+        let (runs, ids) = (std::mem::take(&mut self.runs), std::mem::take(&mut self.ids));
+        SortedGroup { runs, ids, ids_bytes: std::mem::take(&mut self.ids_bytes), ..SortedGroup::default() }
+    }
+
     /// Takes the rows of a group that another thread has sorted. All must be in runs.
     fn join(&mut self, other: SortedGroup) {
         self.runs.extend(other.runs);
@@ -345,13 +350,6 @@ impl SortedGroup {
     }
 }
 
-/// Shows a bar to the other threads, if it is lower than the one that they know.
-fn offer_bar(bars: &mut FastMap<GroupId, Value>, group: GroupId, bar: &Value, sorter: &RowSorter) {
-    if bars.get(&group).is_none_or(|known| sorter.passes(bar, known)) {
-        bars.insert(group, bar.clone());
-    }
-}
-
 /// Returns the bar that the last row of cut rows sets, if there are enough of them.
 fn bar(run: &Run, sorter: &RowSorter) -> Option<Value> {
     let (rows, range) = run.blocks.back()?.rows();
@@ -389,8 +387,9 @@ impl Operator<Rows> for Order {
     fn recycle(&mut self) -> bool {
         self.readers.iter_mut().for_each(KeyReader::recycle);
         self.sorter.random.recycle();
-        let is_empty = self.groups.recycle(|groups| groups.by_group.is_empty());
-        self.groups.each(|groups| groups.bars = None);
+        let has_none = |tops: &Option<Arc<Tops>>| tops.as_ref().is_none_or(|tops| tops.is_empty());
+        let is_empty = self.groups.recycle(|groups| groups.by_group.is_empty() && has_none(&groups.tops));
+        self.groups.each(|groups| groups.tops = None);
         is_empty
     }
 
@@ -398,13 +397,16 @@ impl Operator<Rows> for Order {
         if !self.may_share {
             return None;
         }
-        let bars = Arc::<Bars>::default();
+        let (sorter, tops) = (&self.sorter, self.sorter.limit.map(|_| Arc::<Tops>::default()));
         self.groups.each(|groups| {
-            let known = groups.by_group.iter().filter_map(|(group, state)| Some((*group, state.bar.clone()?)));
-            bars.lock().extend(known);
-            groups.bars = Some(bars.clone());
+            for (group, state) in &groups.by_group {
+                if let (Some(tops), Some(bar)) = (&tops, &state.bar) {
+                    tops.add_bar(*group, bar, sorter);
+                }
+            }
+            groups.tops = tops.clone();
         });
-        self.groups.share_with(|| SortedGroups { bars: Some(bars.clone()), ..SortedGroups::default() })
+        self.groups.share_with(|| SortedGroups { tops: tops.clone(), ..SortedGroups::default() })
     }
 
     fn join(&mut self, state: &SharedState) {
@@ -432,6 +434,9 @@ impl Operator<Rows> for Order {
         let tags = tags.zip(all.as_deref()).map(|(tags, all)| (tags.len(), all));
         // What a helper adds after this is dropped at the end of the group.
         self.groups.each(|groups| drop_cancelled(&mut groups.by_group, group, tags, out));
+        if let Ok(Some(tops)) = self.groups.at_home(|groups| Ok(groups.tops.clone())) {
+            tops.cancelled(group, tags, out);
+        }
     }
 
     fn receive(&mut self, _port: u8, group: GroupId, batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
@@ -439,10 +444,9 @@ impl Operator<Rows> for Order {
         if sorter.shuffles() {
             sorter.random.begin(out.context(), out.control());
         }
-        groups.with(|SortedGroups { by_group, bars }| {
-            let bars = bars.as_ref().filter(|_| sorter.limit.is_some());
-            if let Some(bars) = bars {
-                by_group.entry(group).or_default().take_bar(bars.lock().get(&group), sorter);
+        groups.with(|SortedGroups { by_group, tops }| {
+            if let Some(tops) = tops {
+                tops.show_bar(group, by_group.entry(group).or_default(), sorter);
             }
             let bar = by_group.get(&group).and_then(|group| group.bar.as_ref());
             let rows = take_keys(readers, sorter, bar, batch, out.context())?;
@@ -454,16 +458,11 @@ impl Operator<Rows> for Order {
             let state = by_group.entry(group).or_default();
             state.fresh_bytes += bytes;
             state.fresh.append(rows);
-            match (state.is_full(sorter), sorter.limit) {
-                (false, _) => Ok(()),
-                (true, None) => state.add_run(sorter, out),
-                (true, Some(_)) => {
-                    state.cut(sorter, out)?;
-                    if let (Some(bars), Some(bar)) = (bars, &state.bar) {
-                        offer_bar(&mut bars.lock(), group, bar, sorter);
-                    }
-                    Ok(())
-                }
+            match (state.is_full(sorter), sorter.limit, tops) {
+                (false, ..) => Ok(()),
+                (true, None, _) => state.add_run(sorter, out),
+                (true, Some(_), None) => state.cut(sorter, out),
+                (true, Some(_), Some(tops)) => tops.cut(group, state, sorter, out),
             }
         })
     }
@@ -499,6 +498,9 @@ impl Operator<Rows> for Order {
         }
         let is_shared = groups.is_shared();
         let (batches, is_left) = groups.at_home(|groups| {
+            if let Some(top) = groups.tops.as_ref().and_then(|tops| tops.take(group)) {
+                groups.by_group.entry(group).or_default().join(top);
+            }
             let Some(state) = groups.by_group.get_mut(&group) else { return Ok((Vec::new(), false)) };
             if at.is_start() {
                 at.row = 1;
