@@ -33,6 +33,9 @@ const CLIENT_COUNTS: [u64; 2] = [1, 32];
 /// The fixed bounds.
 const AT_MOST: [usize; 4] = [1, 2, 4, 8];
 
+/// A case that would take longer than this many seconds is left out: each of many clients runs a heavy query in each way.
+const CASE_SECONDS_MAX: f64 = 12.0;
+
 /// The pass mark of the adaptive rule: this many times the throughput of the best fixed bound.
 const PART_OF_BEST: f64 = 0.95;
 
@@ -105,6 +108,11 @@ impl Ways<'_> {
             let once = begin.elapsed().as_secs_f64();
             // A slice has a pass of each client at least.
             let passes = ((Schedule::of(options).slice_seconds / once.max(1e-9)) as u64).max(clients);
+            let all = once * passes as f64 * (stations.len() * REPETITION_COUNT) as f64;
+            if all > CASE_SECONDS_MAX {
+                report.note(SUITE.name(), format!("{case} was left out: it would take {all:.0} s."));
+                continue;
+            }
             let mut samples = vec![Vec::with_capacity(REPETITION_COUNT); stations.len()];
             for round in 0..REPETITION_COUNT {
                 for turn in 0..stations.len() {

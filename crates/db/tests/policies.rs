@@ -78,6 +78,22 @@ fn a_heavy_instance_begins_again_in_a_group_of_its_own() {
     }
 }
 
+/// The first step for an instance is a part of a message, so that little was done in vain.
+#[test]
+fn an_instance_with_fewer_rows_than_a_message_is_found_too() {
+    let counts = "g.V().hasLabel('source').map(out('e').count())";
+    let expands = "g.V().hasLabel('source').map(out('e').in('e').count())";
+    let database = sources(1);
+    assert_eq!(set_apart(&database, expands), 1);
+    // No neighbor is read to count the edges.
+    assert_eq!(set_apart(&database, counts), 0);
+    for script in [counts, expands] {
+        let found = results(&database, script);
+        let hubs = found.iter().filter(|count| **count == Value::I64(1000)).count();
+        assert_eq!((found.len(), hubs), (101, 1), "{script}");
+    }
+}
+
 /// An instance whose results have left does not begin again, but lets the rows of others go first.
 #[test]
 fn rows_of_light_instances_go_before_the_rest_of_a_heavy_row() {

@@ -339,6 +339,11 @@ impl Groups {
         self.open.get(&group).map(|open| HeavyInstance { group, tag, scope: open.scope })
     }
 
+    /// Returns true if the next whole step for one instance of a group makes it heavy, however light it is.
+    pub fn looks_for_heavy(&self, group: GroupId) -> bool {
+        self.open.get(&group).is_some_and(|open| open.long_steps.are_new())
+    }
+
     /// Counts a step that worked for one instance only, and for those that it is nested in. Returns those of them that
     /// are heavy now, an instance before those that it is nested in.
     pub fn count_step(&mut self, group: GroupId, tag: u32) -> Vec<HeavyInstance> {

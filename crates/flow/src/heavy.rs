@@ -10,7 +10,8 @@
 //!                        └─ has results: rows of the others go before its own (FLOW-45)
 //! ```
 //!
-//! To begin again costs an instance what it has done so far, a few steps (`LongSteps`). In return no operator needs to cut
+//! To begin again costs an instance what it has done so far, a few steps (`LongSteps`). An expansion makes its first step
+//! for an instance shorter until a heavy one is found ([`crate::Output::looks_for_heavy`]). In return no operator needs to cut
 //! its state by instances: a cancellation drops it (FLOW-41). The new group comes into the inboxes after the messages
 //! of the old one, so the light instances end first.
 //!
@@ -58,6 +59,11 @@ impl LongSteps {
         }
         self.in_a_row += 1;
         self.in_a_row >= self.enough
+    }
+
+    /// Returns true if no heavy instance was found.
+    pub fn are_new(&self) -> bool {
+        self.enough == LongSteps::default().enough
     }
 
     /// Notes that the heavy instance was told to begin again.

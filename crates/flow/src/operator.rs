@@ -249,6 +249,12 @@ impl<'a, B: Batch> Output<'a, B> {
         self.router.open_group(parent, self.operator, outer, Some(rank))
     }
 
+    /// Returns true if the next step of a kernel that works for one instance of the group only, and does not finish it, makes
+    /// the instance begin again (FLOW-44). Such a step should be short.
+    pub fn looks_for_heavy(&self, group: GroupId) -> bool {
+        self.router.groups.looks_for_heavy(group)
+    }
+
     /// Returns true if this thread is a helper and the group is one of the home's. Then [`Output::send_home`] sends rows
     /// to the operator itself, at the home.
     pub fn has_other_home(&self, group: GroupId) -> bool {

@@ -110,6 +110,33 @@ pub(super) fn request(
     ExpandRequest { direction, labels: labels.filter(view).clone(), edges: to_edges, limit: BATCH_ROWS }
 }
 
+/// The neighbors of one vertex after which a step ends if that shows a heavy instance.
+const FIRST_NEIGHBORS: usize = BATCH_ROWS / 8;
+
+/// Finds neighbors of vertices from the cursor on, as many as a message holds. Returns true if there are no more.
+pub(super) fn expand(
+    vertices: &[VertexId],
+    request: &mut ExpandRequest,
+    cursor: &mut ExpandCursor,
+    found: &mut Expansion,
+    group: GroupId,
+    out: &Output<'_, Rows>,
+) -> Result<bool> {
+    let view = &*out.context().view;
+    if out.looks_for_heavy(group) {
+        let first = cursor.row;
+        request.limit = FIRST_NEIGHBORS;
+        if view.expand(vertices, request, cursor, found)? {
+            return Ok(true);
+        }
+        if cursor.row == first {
+            return Ok(false);
+        }
+        request.limit = BATCH_ROWS;
+    }
+    view.expand(vertices, request, cursor, found)
+}
+
 /// Makes the objects of rows a column of vertices, and drops the computed columns.
 pub(super) fn make_vertices(rows: &mut Rows, step: &str) -> Result<()> {
     if let Cow::Owned(ids) = vertices(&rows.objects, step)? {
@@ -139,10 +166,9 @@ impl Kernel<Rows> for Expand {
             return Err(Error::bug("an expansion holds vertices only"));
         };
         let mut cursor = expand_cursor(at);
-        let view = &*out.context().view;
-        let request = self.request(view);
+        let mut request = self.request(&*out.context().view);
         self.expansion.clear();
-        let done = view.expand(ids, &request, &mut cursor, &mut self.expansion)?;
+        let done = expand(ids, &mut request, &mut cursor, &mut self.expansion, group, out)?;
         let objects = if self.to_edges {
             ObjectColumn::Edges(self.expansion.edge.clone())
         } else {

@@ -11,7 +11,7 @@ use mangrove_graph::{
 use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
-use crate::row::expand::{expand_cursor, make_vertices, request, step_name, vertices};
+use crate::row::expand::{expand, expand_cursor, make_vertices, request, step_name, vertices};
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 
@@ -75,10 +75,9 @@ impl Kernel<Rows> for OptionalExpand {
         };
         let (mut cursor, has_result) = position(at);
         let first = cursor.row + u32::from(has_result);
-        let view = &*out.context().view;
-        let request = self.request(view);
+        let mut request = self.request(&*out.context().view);
         self.expansion.clear();
-        let done = view.expand(ids, &request, &mut cursor, &mut self.expansion)?;
+        let done = expand(ids, &mut request, &mut cursor, &mut self.expansion, group, out)?;
         // The row at hand is not decided yet: its first neighbor may come in the next step.
         let decided = if done { ids.len() as u32 } else { cursor.row };
         let undecided = self.results.join(first, decided, &self.expansion.row);

@@ -79,6 +79,17 @@ impl Batch for Rows {
 
     fn discard(&mut self, tags: &TagSet, at: &mut Cursor) {
         let rest = at.row..self.len() as u32;
+        // Most messages have no row of them, and the rows of an instance are neighbors.
+        let has_any = match &self.tags {
+            Tags::One => tags.contains(0),
+            Tags::Many(own) => {
+                let mut last = None;
+                own.iter().skip(at.row as usize).any(|tag| last.replace(*tag) != Some(*tag) && tags.contains(*tag))
+            }
+        };
+        if !has_any {
+            return;
+        }
         let kept: Vec<u32> = rest.clone().filter(|&row| !tags.contains(self.tag(row as usize))).collect();
         if kept.len() < rest.len() {
             *self = self.take(&kept);
