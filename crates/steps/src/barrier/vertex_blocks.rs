@@ -398,7 +398,9 @@ pub(super) mod tests {
                 let mut part = run.split_before(cut);
                 let left = expected.partition_point(|number| *number < cut) - all.len();
                 prop_assert_eq!(part.len(), left);
-                prop_assert_eq!(run.every(step).len(), run.len().saturating_sub(1) / step);
+                for cut in [&run, &part] {
+                    prop_assert_eq!(cut.every(step).len(), cut.len().saturating_sub(1) / step);
+                }
                 all.extend(taken(&mut part));
                 prop_assert!(part.len() == 0 && part.leaves.is_empty());
             }
