@@ -71,7 +71,7 @@ pub fn order(a: &Value, b: &Value) -> Ordering {
 /// [`watch`]).
 pub mod watched {
     use super::watch::Pace;
-    use super::{Ordering, Sameness, Value, Watched, equality, order as orders};
+    use super::{Hasher, Ordering, Sameness, Value, Watched, equality, hash, order as orders};
 
     /// As [`super::equal`].
     pub fn equal(a: &Value, b: &Value) -> bool {
@@ -92,6 +92,11 @@ pub mod watched {
     /// As [`super::equivalent`].
     pub fn equivalent(a: &Value, b: &Value) -> bool {
         equality::is_same::<Watched>(Sameness::Equivalent, a, b)
+    }
+
+    /// As [`super::hash_equivalent`]: the same hash as that of an [`Equivalent`](super::Equivalent).
+    pub fn hash_equivalent<H: Hasher>(value: &Value, state: &mut H) {
+        hash::feed::<Watched, H>(Sameness::Equivalent, value, state);
     }
 
     /// As [`super::comparable`].

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`reduce`], [`reduce_values`], [`fold_into`], with [`partial`] and [`numbers`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
 //! | [`order`], [`range`], [`sample`], [`time_limit`] | `order()`, `limit()`, `range()`, `tail()`, `sample()`, `coin()`, `timeLimit()` |
-//! | [`dedup`], [`seen`], [`element_set`], [`shared_seen`], [`shared_bits`], [`visited`] | `dedup()` |
+//! | [`dedup`], [`seen`], [`seen_key`], [`element_set`], [`shared_seen`], [`shared_bits`], [`known_keys`], [`visited`] | `dedup()` |
 //! | [`barrier_step`], [`merge`], [`passing_merge`], [`shared_merge`], [`vertex_bulks`], `vertex_runs` | `barrier()`, and merging of equal traversers |
 //! | [`group_count`], [`tree`], [`side_effect`], [`subgraph`], [`shared_map`] | `groupCount()`, `tree()`, `aggregate()`, `cap()`, `subgraph()` |
 //! | [`inject`] | `inject()` |
@@ -21,6 +21,7 @@ pub(crate) mod element_set;
 pub(crate) mod fold_into;
 pub(crate) mod group_count;
 pub(crate) mod inject;
+pub(crate) mod known_keys;
 pub(crate) mod merge;
 pub(crate) mod numbers;
 pub(crate) mod order;
@@ -32,6 +33,7 @@ pub(crate) mod reduce;
 pub(crate) mod reduce_values;
 pub(crate) mod sample;
 pub(crate) mod seen;
+pub(crate) mod seen_key;
 pub(crate) mod shared_bits;
 pub(crate) mod shared_map;
 pub(crate) mod shared_merge;

@@ -1,36 +1,11 @@
 //! The set of rows that a `dedup()` has let through, by scope instance.
 
-use mangrove_graph::Value;
-use mangrove_graph::compare::Equivalent;
-
 use crate::barrier::element_set::ElementSet;
-use crate::computed::keys::{KeyWord, number_word, word_of};
+use crate::barrier::seen_key::{RowKey, SeenKey};
+use crate::computed::keys::{KeyWord, number_word};
 use crate::limits::sizes::Sizes;
 use crate::limits::table::PartitionedTable;
 use crate::rows::{ObjectColumn, Rows, Tags};
-
-/// The compared value of a row.
-#[derive(PartialEq, Eq, Hash)]
-pub(super) enum SeenKey {
-    Vertex(u64),
-    Edge(u64),
-    /// A value that fits into a word.
-    Word(KeyWord),
-    Value(Equivalent),
-    Values(Vec<Equivalent>),
-}
-
-impl SeenKey {
-    /// The key of an object. A stream may bring the same vertex in a column of vertices and in a mixed one, so both
-    /// have the same key.
-    pub fn of(object: Value) -> Self {
-        match object {
-            Value::Vertex(id) => SeenKey::Vertex(id.to_bits()),
-            Value::Edge(id) => SeenKey::Edge(id.to_bits()),
-            other => word_of(&other).map_or_else(|| SeenKey::Value(Equivalent(other)), SeenKey::Word),
-        }
-    }
-}
 
 /// The values let through, by instance. Most are elements, numbers and short texts, which have small keys of their own.
 #[derive(Default)]
@@ -78,23 +53,20 @@ impl SeenRows {
     }
 
     fn admit_any(&mut self, rows: &Rows, row: usize, computed: usize, sizes: &mut Sizes) -> bool {
-        // Measured before the set becomes one more holder.
-        let held = held_bytes(rows, row, computed, sizes);
-        let is_new = self.is_new(rows, row, computed);
-        self.held += if is_new { held as u64 } else { 0 };
-        is_new
-    }
-
-    fn is_new(&mut self, rows: &Rows, row: usize, computed: usize) -> bool {
         let tag = rows.tag(row);
-        if computed > 0 {
-            return computed_key(rows, row, computed).is_some_and(|key| self.others.insert((tag, key)));
-        }
-        match SeenKey::of(rows.object(row)) {
-            SeenKey::Vertex(bits) => self.vertices.insert(tag, bits),
-            SeenKey::Edge(bits) => self.edges.insert(tag, bits),
-            SeenKey::Word(word) => self.words.insert((tag, word)),
-            other => self.others.insert((tag, other)),
+        match RowKey::of(rows, row, computed) {
+            None => false,
+            Some(RowKey::Vertex(bits)) => self.vertices.insert(tag, bits),
+            Some(RowKey::Edge(bits)) => self.edges.insert(tag, bits),
+            Some(RowKey::Word(word)) => self.words.insert((tag, word)),
+            Some(key) => {
+                let hash = self.others.hash_of(&(tag, key));
+                let is_key = |(of, known): &(u32, SeenKey)| *of == tag && key.is(known);
+                self.others.insert_hashed(hash, is_key, || {
+                    self.held += key.held_bytes(sizes);
+                    (tag, key.to_seen())
+                })
+            }
         }
     }
 
@@ -149,19 +121,5 @@ fn insert_all(set: &mut ElementSet, tags: &Tags, bits: impl Iterator<Item = u64>
     match tags {
         Tags::One => set.insert_all(bits.map(|bits| (0, bits))),
         Tags::Many(tags) => set.insert_all(tags.iter().copied().zip(bits)),
-    }
-}
-
-/// Returns the compared values of a row; `None` if a `by()` was unproductive.
-pub(super) fn computed_key(rows: &Rows, row: usize, computed: usize) -> Option<SeenKey> {
-    let values = (0..computed).map(|column| rows.computed_value(column, row).cloned().map(Equivalent));
-    Some(SeenKey::Values(values.collect::<Option<_>>()?))
-}
-
-/// Returns the bytes that the compared values of a row point to.
-pub(super) fn held_bytes(rows: &Rows, row: usize, computed: usize, sizes: &mut Sizes) -> usize {
-    match computed {
-        0 => rows.objects.values().get(row).map_or(0, |value| sizes.pointed_to(value)),
-        _ => sizes.all((0..computed).filter_map(|column| rows.computed_value(column, row))),
     }
 }

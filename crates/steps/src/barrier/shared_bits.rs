@@ -72,6 +72,11 @@ impl KnownSegments {
 }
 
 impl SharedBits {
+    /// Returns a number that no other set of the process has.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Adds an element, given by the bits of its id. Returns true if it is new.
     pub fn insert(&self, bits: u64, known: &mut KnownSegments) -> bool {
         let bit = 1 << (bits % WORD_ELEMENTS);

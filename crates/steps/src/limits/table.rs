@@ -52,19 +52,22 @@ impl<K: Hash + Eq, V> PartitionedTable<K, V> {
 
     /// Returns the value of a key, inserting it if the key is new, and true if it is new.
     pub fn get_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> (&mut V, bool) {
+        let hash = self.hasher.hash_one(&key);
+        match self.entry(hash, |known| *known == key) {
+            Entry::Occupied(entry) => (&mut entry.into_mut().1, false),
+            Entry::Vacant(entry) => (&mut entry.insert((key, value())).into_mut().1, true),
+        }
+    }
+
+    /// Returns the entry of a key, given by its hash and a test. A vacant entry counts as filled.
+    fn entry(&mut self, hash: u64, is_key: impl Fn(&K) -> bool) -> Entry<'_, (K, V)> {
         if self.len == WHOLE_MAX && self.parts.is_empty() {
             self.split();
         }
-        let hash = self.hasher.hash_one(&key);
         let part = if self.parts.is_empty() { &mut self.whole } else { &mut self.parts[part_of(hash)] };
-        let hasher = &self.hasher;
-        match part.entry(hash, |(known, _)| *known == key, |(known, _)| hasher.hash_one(known)) {
-            Entry::Occupied(entry) => (&mut entry.into_mut().1, false),
-            Entry::Vacant(entry) => {
-                self.len += 1;
-                (&mut entry.insert((key, value())).into_mut().1, true)
-            }
-        }
+        let entry = part.entry(hash, |(known, _)| is_key(known), |(known, _)| self.hasher.hash_one(known));
+        self.len += usize::from(matches!(entry, Entry::Vacant(_)));
+        entry
     }
 
     /// Returns the value of a key.
@@ -113,6 +116,28 @@ impl<K: Hash + Eq, V> PartitionedTable<K, V> {
 }
 
 impl<K: Hash + Eq> PartitionedTable<K> {
+    /// An empty set whose keys are hashed by `hasher`, so that several tables can do with one hash of a key.
+    pub fn hashed_by(hasher: RandomState) -> Self {
+        PartitionedTable { hasher, ..PartitionedTable::default() }
+    }
+
+    /// Returns the hash of a key, or of what is hashed as one.
+    pub fn hash_of(&self, key: &impl Hash) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// As [`PartitionedTable::insert`], for a key given by the hash that the table's hasher has made of it, and by a test.
+    /// The key is made only if it is new.
+    pub fn insert_hashed(&mut self, hash: u64, is_key: impl Fn(&K) -> bool, key: impl FnOnce() -> K) -> bool {
+        match self.entry(hash, is_key) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(entry) => {
+                entry.insert((key(), ()));
+                true
+            }
+        }
+    }
+
     /// Adds a key. Returns true if it is new.
     pub fn insert(&mut self, key: K) -> bool {
         self.get_or_insert_with(key, || ()).1
