@@ -4,12 +4,12 @@
 //! Nothing leaves the set as long as it exists, so what a thread remembers stays true.
 //!
 //! A thread remembers [`KEYS_MAX`] keys of one set, the first that it meets. It stops if fewer than half of its rows
-//! have a key that it remembers. Long values are not remembered.
+//! have a key that it remembers. Long values are not remembered, so the keys take half a megabyte at most, which the query
+//! is not charged for.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use crate::barrier::seen::ENTRY_BYTES;
 use crate::barrier::seen_key::{RowKey, SeenKey};
 
 /// The keys that a thread remembers.
@@ -30,8 +30,6 @@ pub(super) struct KnownKeys {
     looks: u32,
     hits: u32,
     has_given_up: bool,
-    /// The bytes of keys that were remembered since the last call of [`KnownKeys::take_added`].
-    added: u64,
 }
 
 impl KnownKeys {
@@ -52,7 +50,9 @@ impl KnownKeys {
             return false;
         }
         self.looks += 1;
-        let Some(bytes) = key.short_bytes() else { return false };
+        if !key.is_short() {
+            return false;
+        }
         let is_key = |(known_hash, of, known): &(u64, u32, SeenKey)| *known_hash == hash && *of == tag && key.is(known);
         let is_known = if self.keys.len() >= KEYS_MAX {
             self.keys.find(hash, is_key).is_some()
@@ -61,7 +61,6 @@ impl KnownKeys {
                 Entry::Occupied(_) => true,
                 Entry::Vacant(entry) => {
                     entry.insert((hash, tag, key.to_seen()));
-                    self.added += ENTRY_BYTES + bytes;
                     false
                 }
             }
@@ -77,11 +76,6 @@ impl KnownKeys {
             self.keys = HashTable::new();
         }
         (self.looks, self.hits) = (0, 0);
-    }
-
-    /// Returns the bytes of what was remembered since the last call.
-    pub fn take_added(&mut self) -> u64 {
-        std::mem::take(&mut self.added)
     }
 }
 
@@ -104,11 +98,9 @@ mod tests {
         known.begin(1);
         let (some, trial) = (KEYS_MAX as u64, u64::from(TRIAL_LOOKS));
         assert_eq!(look(&mut known, &hasher, 0..some), 0);
-        assert_eq!(known.take_added(), some * ENTRY_BYTES);
         assert_eq!(look(&mut known, &hasher, 0..some), KEYS_MAX, "half of the looks of the first trial");
         // A table that is full remembers nothing new.
         assert_eq!(look(&mut known, &hasher, (0..trial).map(|n| n % 2 * (some + n))), KEYS_MAX, "half of the second");
-        assert_eq!(known.take_added(), 0);
         assert_eq!(look(&mut known, &hasher, some..some + trial), 0);
         assert_eq!(look(&mut known, &hasher, 0..some), 0, "it has given up");
         assert!(known.keys.is_empty() && known.keys.capacity() == 0);

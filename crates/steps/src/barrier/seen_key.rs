@@ -139,28 +139,25 @@ impl<'a> RowKey<'a> {
         }
     }
 
-    /// Returns the bytes that the key will point to, if they are few. Then it is soon compared, too.
-    pub fn short_bytes(&self) -> Option<u64> {
+    /// Returns true if the key points to few bytes. Then it is soon compared, too.
+    pub fn is_short(&self) -> bool {
         match self {
-            RowKey::Vertex(_) | RowKey::Edge(_) | RowKey::Word(_) => Some(0),
-            RowKey::Value(value) => short_bytes(value),
-            RowKey::Columns { rows, row, columns } => {
-                values(rows, *row, *columns).map(|value| Some(size_of::<Value>() as u64 + short_bytes(value)?)).sum()
-            }
+            RowKey::Vertex(_) | RowKey::Edge(_) | RowKey::Word(_) => true,
+            RowKey::Value(value) => is_short(value),
+            RowKey::Columns { rows, row, columns } => values(rows, *row, *columns).all(is_short),
         }
     }
 }
 
-/// Returns the bytes that a value points to; `None` if they may be many.
-fn short_bytes(value: &Value) -> Option<u64> {
+/// Returns true if a value points to few bytes.
+fn is_short(value: &Value) -> bool {
     match value {
-        Value::String(text) if !text.is_heap_allocated() => Some(0),
-        Value::String(text) if text.len() <= SHORT_TEXT_BYTES => Some(text.len() as u64),
+        Value::String(text) => text.len() <= SHORT_TEXT_BYTES,
         Value::Null | Value::Bool(_) | Value::Char(_) | Value::Uuid(_) | Value::DateTime(_) | Value::Duration(_) => {
-            Some(0)
+            true
         }
-        Value::Vertex(_) | Value::Edge(_) => Some(0),
-        number => word_of(number).map(|_| 0),
+        Value::Vertex(_) | Value::Edge(_) => true,
+        number => word_of(number).is_some(),
     }
 }
 

@@ -15,7 +15,7 @@
 //! ```
 
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldhash::fast::RandomState;
 use mangrove_graph::Value;
@@ -89,8 +89,6 @@ pub(crate) struct SharedSeen {
     edges: SharedBits,
     /// All else.
     shards: Box<[Mutex<Shard>]>,
-    /// The bytes of what threads have remembered of the set. They count until the set ends.
-    remembered: AtomicU64,
     /// The bytes that the query was charged for the rows that one thread had seen before.
     moved: u64,
 }
@@ -188,7 +186,6 @@ impl SharedSeen {
             hasher: hasher.clone(),
             vertices: SharedBits::default(),
             edges: SharedBits::default(),
-            remembered: AtomicU64::new(0),
             moved: seen.bytes(),
         };
         let SeenParts { vertices, edges, values } = seen.into_parts();
@@ -223,10 +220,10 @@ impl SharedSeen {
         });
     }
 
-    /// The bytes of its tables, and of what threads have remembered.
+    /// The bytes of its tables.
     fn own_bytes(&self) -> u64 {
         let shards: u64 = self.shards.iter().map(|shard| shard.lock().bytes()).sum();
-        self.vertices.bytes() + self.edges.bytes() + shards + self.remembered.load(Ordering::Relaxed)
+        self.vertices.bytes() + self.edges.bytes() + shards
     }
 
     /// Returns the rows that are the first of their kind, and the bytes that remembering them adds.
@@ -287,15 +284,11 @@ impl SharedSeen {
                 }
             }
         }
-        let remembered = values.take_added();
-        if remembered > 0 {
-            self.remembered.fetch_add(remembered, Ordering::Relaxed);
-        }
         let mut sizes = Sizes::default();
         let in_shards = self.each_shard(rows, |shard, row, hash| {
             is_new[row] = key_of(row).is_some_and(|key| shard.insert(hash, batch.tag(row), key, &mut sizes));
         });
-        in_shards + remembered + vertices.take_added() + edges.take_added()
+        in_shards + vertices.take_added() + edges.take_added()
     }
 
     /// Calls `insert` for each row under the lock of its shard. Returns the bytes added.
@@ -335,13 +328,14 @@ fn begin<'a>(is_new: &'a mut IsNew, batch: &Rows) -> &'a mut [bool] {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
     use std::time::Duration;
 
-    use crate::rows::NumberColumn;
     use mangrove_graph::{NumberType, TabletId, VertexId};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::rows::NumberColumn;
 
     fn vertices(slots: impl Iterator<Item = u64>) -> Rows {
         Rows::of(ObjectColumn::Vertices(slots.map(|slot| VertexId::new(TabletId(0), slot)).collect()))

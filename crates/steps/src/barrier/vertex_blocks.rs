@@ -341,7 +341,7 @@ pub(super) mod tests {
     pub fn id() -> impl Strategy<Value = u64> {
         prop_oneof![
             20 => 0..5_000_u64,
-            10 => (0..6_u64, 0..2_u64, 0..900_u64).prop_map(|(tablet, age, at)| tablet << 48 | age << 38 | at * 7),
+            10 => (0..6_u64, 0..2_u64, 0..900_u64).prop_map(|(tablet, age, at)| (tablet << 48) | (age << 38) | (at * 7)),
             1 => any::<u64>(),
         ]
     }
@@ -412,7 +412,7 @@ pub(super) mod tests {
     /// The bytes that are counted are those of the parts, and few far ids take few.
     #[test]
     fn all_bytes_are_counted() {
-        let ids: Vec<u64> = (0..64).flat_map(|tablet| (0..=tablet).map(move |at| tablet << 48 | at * 64)).collect();
+        let ids: Vec<u64> = (0..64).flat_map(|tablet| (0..=tablet).map(move |at| (tablet << 48) | (at * 64))).collect();
         let (blocks, _) = blocks_of(&ids);
         let leaves = blocks.directory.iter().filter_map(|entry| entry.leaf.as_ref());
         let held: usize = leaves.map(|leaf| size_of::<Leaf>() + leaf.blocks.capacity() * size_of::<Block>()).sum();

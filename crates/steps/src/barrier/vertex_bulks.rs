@@ -237,7 +237,7 @@ pub(super) mod tests {
         assert!(smaller(1024, 1) && smaller(100_000, 8));
         assert!(!smaller(1024, 64) && !smaller(100_000, 40));
         let far = |count: u64| {
-            let ids = (0..count).map(|at| VertexId::from_bits((at / 4) << 48 | at % 4));
+            let ids = (0..count).map(|at| VertexId::from_bits(((at / 4) << 48) | (at % 4)));
             are_smaller(ids, count as usize, 88)
         };
         assert!(!far(1024) && !far(100_000));
@@ -250,7 +250,7 @@ pub(super) mod tests {
         // Blocks are alone in their leaves.
         assert!(!near(1 << 14));
         let mut bulks = VertexBulks::default();
-        let far = (0..1000).map(|at| (VertexId::from_bits((at / 4) << 48 | at % 4), 1));
+        let far = (0..1000).map(|at| (VertexId::from_bits(((at / 4) << 48) | (at % 4)), 1));
         bulks.add(far, false).expect("no bulk overflows");
         assert!(!bulks.are_near());
     }
