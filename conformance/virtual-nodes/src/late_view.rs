@@ -161,8 +161,14 @@ impl GraphView for LateView {
         self.whole.retain_edges(ids)
     }
 
-    fn split_scan(&self, kind: ElementKind, share: Share, cursor: &mut ScanCursor) -> Option<ScanCursor> {
-        self.whole.split_scan(kind, share, cursor)
+    fn split_scan(
+        &self,
+        kind: ElementKind,
+        labels: &LabelFilter,
+        share: Share,
+        cursor: &mut ScanCursor,
+    ) -> Option<ScanCursor> {
+        self.whole.split_scan(kind, labels, share, cursor)
     }
 
     fn scan_vertices(

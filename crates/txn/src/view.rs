@@ -62,8 +62,14 @@ impl GraphView for Transaction {
         self.retain(ids, ElementId::Edge, |view, ids| view.retain_edges(ids))
     }
 
-    fn split_scan(&self, kind: ElementKind, share: Share, cursor: &mut ScanCursor) -> Option<ScanCursor> {
-        self.view().ok()?.split_scan(kind, share, cursor)
+    fn split_scan(
+        &self,
+        kind: ElementKind,
+        labels: &LabelFilter,
+        share: Share,
+        cursor: &mut ScanCursor,
+    ) -> Option<ScanCursor> {
+        self.view().ok()?.split_scan(kind, labels, share, cursor)
     }
 
     fn scan_vertices(

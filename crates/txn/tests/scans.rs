@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use common::{Graph, edges, expand, small_sizes, vertices};
 use mangrove_graph::{
-    AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers,
-    ScanCursor, Share, Value, ValueColumns, ValueRows, VertexId, edge_columns_of_rows, vertex_columns_of_rows,
+    AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, ElementKind, GraphView, IndexRange, KeyId, LabelFilter,
+    LabelSetId, Numbers, ScanCursor, Share, Value, ValueColumns, ValueRows, VertexId, edge_columns_of_rows,
+    vertex_columns_of_rows,
 };
 use mangrove_store::{BulkColumn, ColumnData, StoreOptions, WriteCardinality};
 use mangrove_txn::Transaction;
@@ -146,8 +147,27 @@ impl World {
             let labels = [LabelFilter::Any, LabelFilter::Sets([self.labels[1], self.along[0]].into())];
             let (limit, labels) = (self.rng.random_range(1..40), &labels[self.rng.random_range(0..2)]);
             check_where(view, &vertices, &edges, key, &range, labels, limit);
+            self.check_cut_scan(view, labels, limit);
         }
         check_adjacency(view, &vertices, &self.along);
+    }
+
+    /// Cuts a scan of vertices into parts, now and then, as threads do. Together, they find what a whole scan finds.
+    fn check_cut_scan(&mut self, view: &dyn GraphView, labels: &LabelFilter, limit: usize) {
+        let (mut whole, mut parts, mut cursor) = (Vec::new(), Vec::new(), ScanCursor::default());
+        while !view.scan_vertices(labels, Share::ALL, &mut cursor, limit, &mut whole).unwrap() {}
+        let mut left = vec![ScanCursor::default()];
+        while let Some(mut cursor) = left.pop() {
+            if self.rng.random_bool(0.5) {
+                left.extend(view.split_scan(ElementKind::Vertex, labels, Share::ALL, &mut cursor));
+            }
+            if !view.scan_vertices(labels, Share::ALL, &mut cursor, limit, &mut parts).unwrap() {
+                left.push(cursor);
+            }
+        }
+        parts.sort_unstable_by_key(|id| id.to_bits());
+        whole.sort_unstable_by_key(|id| id.to_bits());
+        assert_eq!(parts, whole, "{labels:?}");
     }
 }
 
@@ -363,4 +383,32 @@ fn a_long_scan_in_vain_comes_back_in_between() {
         calls += 1;
     }
     assert!(found.is_empty() && calls > 1, "{calls} calls");
+}
+
+/// The vertices of a label are on few pages. To cut off the pages of other labels gives another thread nothing to do.
+#[test]
+fn a_scan_is_cut_where_both_parts_have_vertices() {
+    let graph = Graph::with_options(&StoreOptions { tablet_count: 1, ..StoreOptions::default() });
+    let robot = graph.manager.store().catalog().intern_label_text("robot");
+    let mut load = graph.manager.bulk_load().unwrap();
+    for (label, count) in [(robot, 20_000), (graph.person, 3_000), (robot, 60_000)] {
+        load.vertices(label, count, None, &[]).unwrap();
+    }
+    load.finish().unwrap();
+    let view = graph.begin();
+    let labels = LabelFilter::Sets([graph.person].into());
+    let scan = |cursor: &mut ScanCursor, limit| {
+        let mut found = Vec::new();
+        let is_over = view.scan_vertices(&labels, Share::ALL, cursor, limit, &mut found).unwrap();
+        (found.len(), is_over)
+    };
+    let mut first = ScanCursor::default();
+    assert_eq!(scan(&mut first, 100), (100, false));
+    let mut second = view.split_scan(ElementKind::Vertex, &labels, Share::ALL, &mut first).expect("two more pages");
+    let counts = [first, second].map(|mut cursor| scan(&mut cursor, usize::MAX));
+    assert!(counts.iter().all(|(count, is_over)| *count >= 900 && *is_over), "{counts:?}");
+    assert_eq!(counts[0].0 + counts[1].0, 2_900);
+    // The last page is not cut off twice.
+    let rest = view.split_scan(ElementKind::Vertex, &labels, Share::ALL, &mut second);
+    assert!(rest.is_none_or(|mut rest| scan(&mut rest, usize::MAX).0 > 0));
 }

@@ -93,11 +93,17 @@ pub trait GraphView: Send + Sync {
     /// Removes the edges that are not visible.
     fn retain_edges(&self, ids: &mut Vec<EdgeId>) -> Result<()>;
 
-    /// Cuts off about half of the pages that a scan of a share has left, for another thread. `cursor` ends where the
-    /// returned cursor begins. Returns `None` if too few pages are left, or if the view cannot cut scans, as this
-    /// default cannot.
-    fn split_scan(&self, kind: ElementKind, share: Share, cursor: &mut ScanCursor) -> Option<ScanCursor> {
-        let _ = (kind, share, cursor);
+    /// Cuts off about half of the pages with these labels that a scan of a share has left, for another thread. `cursor`
+    /// ends where the returned cursor begins. Returns `None` if too few pages are left, or if the view cannot cut scans,
+    /// as this default cannot.
+    fn split_scan(
+        &self,
+        kind: ElementKind,
+        labels: &LabelFilter,
+        share: Share,
+        cursor: &mut ScanCursor,
+    ) -> Option<ScanCursor> {
+        let _ = (kind, labels, share, cursor);
         None
     }
 

@@ -445,11 +445,11 @@ impl Kernel<Rows> for ElementSource {
         let Some(search) = (&mut **held as &mut dyn std::any::Any).downcast_mut::<RowSearch>() else { return Ok(None) };
         let rest = match search {
             RowSearch::Scan(labels, cursor) => {
-                let rest = context.view.split_scan(self.kind, context.share, cursor);
+                let rest = context.view.split_scan(self.kind, labels, context.share, cursor);
                 rest.map(|rest| RowSearch::Scan(labels.clone(), rest))
             }
             RowSearch::ScanWhere(labels, key, cursor) => {
-                let rest = context.view.split_scan(self.kind, context.share, cursor);
+                let rest = context.view.split_scan(self.kind, labels, context.share, cursor);
                 rest.map(|rest| RowSearch::ScanWhere(labels.clone(), *key, rest))
             }
             RowSearch::Found(objects, sent) => {

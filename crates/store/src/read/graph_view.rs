@@ -54,8 +54,14 @@ impl GraphView for StoreView<'_> {
         Ok(())
     }
 
-    fn split_scan(&self, kind: ElementKind, share: Share, cursor: &mut ScanCursor) -> Option<ScanCursor> {
-        scan::split(self, kind, share, cursor)
+    fn split_scan(
+        &self,
+        kind: ElementKind,
+        labels: &LabelFilter,
+        share: Share,
+        cursor: &mut ScanCursor,
+    ) -> Option<ScanCursor> {
+        scan::split(self, kind, labels, share, cursor)
     }
 
     fn scan_vertices(

@@ -297,41 +297,83 @@ fn scan<T>(
     true
 }
 
-/// The fewest pages that are left of a scan that is cut in two.
-const SPLIT_PAGES_MIN: usize = 4;
+/// The fewest pages that are left of a scan that is cut in two: the page at hand, and another one.
+const SPLIT_PAGES_MIN: usize = 2;
+
+/// The most pages whose labels are looked at to cut a scan.
+const LOOKED_PAGES_MAX: usize = 512;
+
+/// The pages that a scan of a share has left, tablet by tablet.
+struct PagesLeft(Vec<(usize, std::ops::Range<usize>)>);
+
+impl PagesLeft {
+    fn new(view: &StoreView<'_>, kind: ElementKind, share: Share, cursor: &ScanCursor) -> Self {
+        let (until_tablet, until_page) = cursor.until;
+        let pages_of = |(number, tablet): (usize, &Tablet)| {
+            let count = match kind {
+                ElementKind::Vertex => tablet.vertices.count(),
+                ElementKind::Edge => tablet.edges.count(),
+            };
+            let first = if number == cursor.tablet as usize { cursor.page as usize } else { 0 };
+            let end = if number == until_tablet as usize { count.min(until_page as usize) } else { count };
+            (number, if share.takes(tablet.id) { first..end.max(first) } else { 0..0 })
+        };
+        let tablets = view.store.tablets.iter().enumerate();
+        let left = |(number, _): &(usize, &Tablet)| *number <= until_tablet as usize;
+        PagesLeft(tablets.skip(cursor.tablet as usize).take_while(left).map(pages_of).collect())
+    }
+
+    fn count(&self) -> usize {
+        self.0.iter().map(|(_, pages)| pages.len()).sum()
+    }
+
+    /// Returns the tablet and the number of a page: of the page at hand for 0.
+    fn at(&self, mut at: usize) -> Option<(usize, usize)> {
+        self.0.iter().find_map(|(tablet, pages)| match at.checked_sub(pages.len()) {
+            None => Some((*tablet, pages.start + at)),
+            Some(rest) => {
+                at = rest;
+                None
+            }
+        })
+    }
+}
 
 /// See [`mangrove_graph::GraphView::split_scan`]. The page at hand stays with the first part.
+///
+/// The labels of many pages are looked at, because the vertices of a label are often on a few pages that are neighbors.
+/// To cut the others off again and again would give the other thread nothing to do.
 pub(crate) fn split(
     view: &StoreView<'_>,
     kind: ElementKind,
+    labels: &LabelFilter,
     share: Share,
     cursor: &mut ScanCursor,
 ) -> Option<ScanCursor> {
-    let (until_tablet, until_page) = cursor.until;
-    let pages_of = |(number, tablet): (usize, &Tablet)| {
-        let count = match kind {
-            ElementKind::Vertex => tablet.vertices.count(),
-            ElementKind::Edge => tablet.edges.count(),
-        };
-        let first = if number == cursor.tablet as usize { cursor.page as usize } else { 0 };
-        let end = if number == until_tablet as usize { count.min(until_page as usize) } else { count };
-        (number, if share.takes(tablet.id) { first..end.max(first) } else { 0..0 })
-    };
-    let first = cursor.tablet as usize;
-    let tablets = view.store.tablets.iter().enumerate().skip(first).take_while(|(n, _)| *n <= until_tablet as usize);
-    let pages: Vec<(usize, std::ops::Range<usize>)> = tablets.map(pages_of).collect();
-    let count: usize = pages.iter().map(|(_, pages)| pages.len()).sum();
+    let left = PagesLeft::new(view, kind, share, cursor);
+    let count = left.count();
     if count < SPLIT_PAGES_MIN {
         return None;
     }
-    let mut kept = count.div_ceil(2);
-    let (tablet, page) = pages.into_iter().find_map(|(tablet, pages)| {
-        if kept < pages.len() {
-            return Some((tablet, pages.start + kept));
-        }
-        kept -= pages.len();
-        None
-    })?;
+    let is_wanted = |(tablet, page): &(usize, usize)| {
+        let Some(tablet) = view.store.tablets.get(*tablet) else { return false };
+        let label = match kind {
+            ElementKind::Vertex => tablet.vertices.get(*page).map(|page| page.core.label),
+            ElementKind::Edge => tablet.edges.get(*page).map(|page| page.core.label),
+        };
+        label.is_some_and(|label| labels.takes(label))
+    };
+    let step = count.div_ceil(LOOKED_PAGES_MAX);
+    let wanted: Vec<(usize, usize)> = match labels {
+        LabelFilter::Any => Vec::new(),
+        LabelFilter::Sets(_) => (1..count).step_by(step).filter_map(|at| left.at(at)).filter(is_wanted).collect(),
+    };
+    let (tablet, page) = match wanted.get(wanted.len() / 2) {
+        Some(middle) => *middle,
+        // All pages were looked at.
+        None if step == 1 && *labels != LabelFilter::Any => return None,
+        None => left.at(count.div_ceil(2))?,
+    };
     let second = ScanCursor { tablet: tablet as u32, page: page as u32, offset: 0, until: cursor.until };
     cursor.until = (second.tablet, second.page);
     Some(second)
