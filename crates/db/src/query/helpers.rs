@@ -19,7 +19,7 @@ use crate::gauges::{QueryGauges, TaskGauges};
 pub(crate) const OPEN_AFTER_NANOS: u64 = 400_000;
 
 /// If the last runs of its plan all took longer than this after the first reading, a query is opened at that reading.
-pub(crate) const HEAVY_NANOS: u64 = 1_000_000;
+pub(crate) const HEAVY_NANOS: u64 = 500_000;
 
 /// The executors of the process.
 pub(crate) fn shared_executors() -> Result<Arc<Executors>> {
