@@ -186,13 +186,15 @@ fn drop_cancelled(
 
 impl SortedGroup {
     /// Returns true if the fresh rows are enough for a run, or so many that rows beyond the limit must be dropped.
-    fn is_full(&self, sorter: &RowSorter) -> bool {
+    /// `is_shared`: other threads gather rows, too. Then fewer are enough, because the bar should fall as fast as that of
+    /// one thread.
+    fn is_full(&self, sorter: &RowSorter, is_shared: bool) -> bool {
         match (sorter.limit, sorter.shuffles()) {
             (None, false) => self.fresh.len() >= RUN_ROWS || self.fresh_bytes >= RUN_BYTES,
             (None, true) => false,
             (Some(_), false) => {
-                self.fresh.len() > BATCH_ROWS.max(self.kept / 2)
-                    || self.fresh_bytes > RUN_BYTES.max(self.kept_bytes / 2)
+                let enough = BATCH_ROWS.max(self.kept / 2) / if is_shared { 2 } else { 1 };
+                self.fresh.len() > enough || self.fresh_bytes > RUN_BYTES.max(self.kept_bytes / 2)
             }
             // The kept rows are among the fresh ones: they are shuffled anew.
             (Some(_), true) => self.fresh.len() > BATCH_ROWS.max(2 * self.kept),
@@ -458,7 +460,7 @@ impl Operator<Rows> for Order {
             let state = by_group.entry(group).or_default();
             state.fresh_bytes += bytes;
             state.fresh.append(rows);
-            match (state.is_full(sorter), sorter.limit, tops) {
+            match (state.is_full(sorter, tops.is_some()), sorter.limit, tops) {
                 (false, ..) => Ok(()),
                 (true, None, _) => state.add_run(sorter, out),
                 (true, Some(_), None) => state.cut(sorter, out),
