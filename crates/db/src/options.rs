@@ -92,7 +92,7 @@ pub struct QueryOptions {
     /// The most threads that work on the query at a time; 0 means as many as the database has executors.
     pub workers_max: usize,
     /// The number of messages for which a query of `Database::run_shared` first runs on the thread of its caller, but for
-    /// no longer than about a millisecond. A message with many rows counts as several. Waking an executor costs more than a light query, so a query that ends within
+    /// no longer than about a millisecond. Waking an executor costs more than a light query, so a query that ends within
     /// these messages does not leave its thread, unless the last runs of its plan were heavy.
     pub inline_messages: usize,
     /// The tenant that the query counts for, when queries of several tenants share the executors. If this is the

@@ -20,12 +20,11 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use mangrove_flow::schedule::Tenant;
 
-/// The units of work that a query does before its thread reads the clock ([`mangrove_flow::NodeRuntime::units`]). Most
-/// light queries are over then.
-pub(crate) const FIRST_UNITS: u64 = 8;
+/// The messages that a query processes before its thread reads the clock. Most light queries are over then.
+pub(crate) const FIRST_MESSAGES: u64 = 8;
 
-/// The units of work between two readings of the clock after that.
-pub(crate) const UNITS_PER_READING: u64 = 4;
+/// The messages between two readings of the clock after that.
+pub(crate) const MESSAGES_PER_READING: u64 = 4;
 
 /// The time of the callers' threads, for each core.
 const CALLERS_NANOS: u64 = 1_000_000;

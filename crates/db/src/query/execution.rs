@@ -9,8 +9,8 @@ use mangrove_graph::{Error, Result, TraversalMetrics, Value};
 use mangrove_steps::{ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
 
-use super::caller_time::{CallerTime, FIRST_UNITS, UNITS_PER_READING};
-use super::helpers::{HEAVY_NANOS, Helping, OPEN_AFTER_NANOS};
+use super::caller_time::{CallerTime, FIRST_MESSAGES, MESSAGES_PER_READING};
+use super::helpers::{FIRST_UNITS, HEAVY_NANOS, Helping, OPEN_AFTER_NANOS, UNITS_PER_READING};
 use super::instance::{PlanInstance, PlannedQuery};
 use super::profile::{ResultCounts, RunFigures};
 use super::settings::RunSettings;
@@ -207,24 +207,28 @@ impl Execution {
         self.instance.as_ref().map_or(0, |instance| instance.runtime.units())
     }
 
-    /// Does `units` units of work on this thread, but for no longer than a caller's thread should (DB-8). Hands results to
-    /// `accept`. Returns true when the query is over.
+    fn messages(&self) -> u64 {
+        self.instance.as_ref().map_or(0, |instance| instance.runtime.messages())
+    }
+
+    /// Runs for about `messages` messages on this thread, but for no longer than a caller's thread should (DB-8). Hands
+    /// results to `accept`. Returns true when the query is over.
     pub fn run_inline(
         &mut self,
-        units: usize,
+        messages: usize,
         time: &mut CallerTime,
         materialize: Materialize,
         accept: &mut dyn FnMut(Vec<(Value, u64)>) -> Result<()>,
     ) -> Result<bool> {
-        let begin = self.units();
-        let (first, until) = (begin + FIRST_UNITS, begin + units as u64);
+        let begin = self.messages();
+        let (first, until) = (begin + FIRST_MESSAGES, begin + messages as u64);
         loop {
-            let so_far = self.units();
+            let so_far = self.messages();
             if so_far >= until || so_far >= first && time.is_over(self.now_nanos()) {
                 self.planned.last_runs.add_heavy();
                 return Ok(false);
             }
-            let look_at = if so_far < first { first } else { so_far + UNITS_PER_READING };
+            let look_at = if so_far < first { first } else { so_far + MESSAGES_PER_READING };
             match self.turn((look_at.min(until) - so_far) as usize, materialize)? {
                 TurnOutcome::Results(batch) => {
                     time.stop(|| self.now_nanos());
