@@ -133,13 +133,14 @@ fn text(values: &[Value]) -> String {
     format!("{values:?}")
 }
 
+/// The results on one thread: those of several, and the keys of their maps, come in any order.
+fn ask(transaction: &Transaction, script: &str) -> Result<Vec<Value>> {
+    transaction.query(&script.replacen("g.", "g.with('parallel', 1).", 1)).unwrap().collect()
+}
+
 #[track_caller]
 fn check(transaction: &Transaction, people: &People) {
-    // The rows that several threads read come in any order.
-    let ask = |script: &str| {
-        let script = script.replacen("g.", "g.with('parallel', 1).", 1);
-        transaction.query(&script).unwrap().collect().unwrap_or_else(|e| panic!("{script}: {e}"))
-    };
+    let ask = |script: &str| ask(transaction, script).unwrap_or_else(|e| panic!("{script}: {e}"));
     let ids = ask("g.V().id()");
     let rows = people.scanned(&ids);
     let same = |script: &str, expected: Vec<Value>| {
@@ -226,7 +227,7 @@ fn check(transaction: &Transaction, people: &People) {
 /// A column of numbers gives the results and errors of the same numbers as values: `fold().unfold()` makes values.
 #[track_caller]
 fn check_numbers_as_values(transaction: &Transaction, people: &People) {
-    let ask = |script: &str| match transaction.query(script).unwrap().collect() {
+    let ask = |script: &str| match ask(transaction, script) {
         Ok(values) => text(&values),
         // The steps that an error names differ.
         Err(error) => error.to_string().split(" (in the step").next().unwrap_or_default().to_owned(),
