@@ -270,10 +270,13 @@ async fn requests_count_while_they_come_in_and_while_they_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn variables_of_scripts_count() {
     let (server, mut client) = Budgeted::start(8 * MIB, |_| {}).await;
-    // Texts of 64 KiB, each a different one.
+    // Texts of 64 KiB, each a different one. On one thread, so that the query passes each on before it makes the next.
     let script = |count: u32| {
         let numbers: Vec<String> = (0..count).map(|n| n.to_string()).collect();
-        let texts = format!("g.inject({}).as('n').constant(x).concat(select('n').asString())", numbers.join(","));
+        let texts = format!(
+            "g.with('parallel', 1).inject({}).as('n').constant(x).concat(select('n').asString())",
+            numbers.join(",")
+        );
         format!("y = {texts}.toList(); g.inject(1)")
     };
     client.eval_with(&script(200), &[text(64 << 10)]).await.assert_fails(597, "a variable needs");
