@@ -102,7 +102,7 @@ const PASSING_ROWS: usize = 1 << 13;
 /// If rows pass: they go on as soon as the query holds this part of its memory limit.
 const PASSING_SHARE: u64 = 4;
 
-/// If rows pass: the bytes of blocks that are full. They have room for 4 million vertices.
+/// If rows pass: the bytes of blocks that are full. They have room for 3.7 million vertices.
 const PASSING_BYTES: u64 = 16 << 20;
 
 /// After this many rows that pass, a table goes on only if it has saved a quarter of them.
@@ -124,14 +124,6 @@ fn only_vertices(rows: &Rows) -> Option<&[VertexId]> {
 fn rows_of(part: &[(VertexId, u64)]) -> Rows {
     let bulk = part.iter().any(|(_, bulk)| *bulk != 1).then(|| part.iter().map(|(_, bulk)| *bulk).collect());
     Rows { bulk, ..Rows::of(ObjectColumn::Vertices(part.iter().map(|(id, _)| *id).collect())) }
-}
-
-/// Adds the vertices of rows to blocks.
-fn add_rows(blocks: &mut VertexBulks, ids: &[VertexId], bulks: Option<&[u64]>, one_bulk: bool) -> Result<()> {
-    match bulks {
-        Some(bulks) => blocks.add(ids.iter().copied().zip(bulks.iter().copied()), one_bulk),
-        None => blocks.add(ids.iter().map(|id| (*id, 1)), one_bulk),
-    }
 }
 
 impl Merger {
@@ -203,7 +195,7 @@ impl Merger {
         match (ids, &mut self.bulks) {
             (Some(ids), Some(bulks)) => {
                 let before = bulks.bytes();
-                add_rows(bulks, ids, rows.bulk.as_deref(), one_bulk)?;
+                bulks.add(ids.iter().enumerate().map(|(row, id)| (*id, rows.bulk(row))), one_bulk)?;
                 let more = bulks.bytes() - before;
                 self.charge(more, out.control())
             }
@@ -285,7 +277,7 @@ impl Merger {
         let mut bulks = Box::<VertexBulks>::default();
         for rows in std::mem::take(&mut self.batches) {
             if let Some(ids) = only_vertices(&rows) {
-                add_rows(&mut bulks, ids, rows.bulk.as_deref(), false)?;
+                bulks.add(ids.iter().enumerate().map(|(row, id)| (*id, rows.bulk(row))), false)?;
             }
         }
         (self.vertices, self.count) = (PartitionedTable::default(), 0);
@@ -459,9 +451,9 @@ impl Merger {
         may_sort && self.batches.iter().all(is_plain)
     }
 
-    /// Returns the number of rows that [`Merger::take_runs`] sorts. Those in blocks have an order.
-    pub fn unsorted(&self) -> usize {
-        self.recent.len() + self.count
+    /// Returns the number of entries that [`Merger::take_runs`] sorts.
+    pub fn entries(&self) -> usize {
+        self.recent.len() + self.bulks.as_ref().map_or(0, |bulks| bulks.block_count()) + self.count
     }
 
     /// Takes all rows as sorted runs, with their charge.

@@ -42,7 +42,6 @@ pub(crate) mod side_effect;
 pub(crate) mod subgraph;
 pub(crate) mod time_limit;
 pub(crate) mod tree;
-mod vertex_blocks;
 pub(crate) mod vertex_bulks;
 mod vertex_runs;
 pub(crate) mod visited;

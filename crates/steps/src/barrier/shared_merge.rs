@@ -8,10 +8,9 @@
 //!         └─ others ─────────────────────────► Combining ───────────┘
 //! ```
 //!
-//! If the rows are many and hold nothing but vertices and bulks, the end is worked off in parts (FLOW-49). First, a part
-//! sorts the rows of each thread. If few are in no block, the home does that, because blocks have an order. Then each
-//! part merges a range of vertices of all threads and sends them, so that the next hop from them is made on the same
-//! thread. Other rows are combined and sent by the home.
+//! If the rows are many and hold nothing but vertices and bulks, the end is worked off in parts (FLOW-49): first, a part
+//! sorts the rows of each thread. Then each part merges a range of vertices of all threads and sends them, so that the
+//! next hop from them is made on the same thread. Other rows are combined and sent by the home.
 
 use std::sync::Arc;
 
@@ -33,8 +32,8 @@ const PARTS_ROWS: usize = 1 << 12;
 /// The rows that a part of the end sends, at least and at most.
 const PART_ROWS: (usize, usize) = (1 << 10, 1 << 13);
 
-/// As many rows or fewer are sorted by the home: that takes about 0.1 ms, not much more than to hand out parts.
-const SORTED_ROWS: usize = 1 << 13;
+/// As many entries or fewer are sorted by the home: that takes a millisecond at most.
+const SORTED_ENTRIES: usize = 1 << 14;
 
 /// See the header of this file.
 pub(crate) struct SharedMerger {
@@ -126,18 +125,18 @@ impl SharedMerger {
 
     /// Chooses how the end is worked off. Sets the number of parts that other threads sort.
     fn begin_end(&self, parts: &mut usize, out: &Output<'_, Rows>) -> Result<End> {
-        let (mut rows, mut unsorted, mut have_runs) = (0, 0, true);
+        let (mut rows, mut entries, mut have_runs) = (0, 0, true);
         for merger in self.mergers.all() {
             let merger = merger.lock();
             rows += merger.len();
-            unsorted += merger.unsorted();
+            entries += merger.entries();
             have_runs &= merger.is_empty() || merger.has_runs();
         }
         if rows < PARTS_ROWS || !have_runs {
             return Ok(End::Combining(HOME + 1));
         }
         let mut sorted = VertexRuns::default();
-        if unsorted > SORTED_ROWS {
+        if entries > SORTED_ENTRIES {
             // The threads with the lowest numbers have rows.
             *parts = self.mergers.all().iter().rposition(|merger| !merger.lock().is_empty()).map_or(0, |last| last + 1);
         } else {

@@ -1,23 +1,25 @@
 //! How many traversers are at each vertex: merged rows that hold nothing but a vertex and a bulk.
 //!
 //! ```text
-//!  vertex ──► block of 64 vertices ──► the lowest 32 bits of its bulk     [`VertexBlocks`]
-//!         └─► the other bits, and bulks whose lowest 32 bits are 0        a table, nearly always empty
+//!  number of a block (id / 64) ──► which of its vertices are held   64 bits
+//!                                  bulk of each, its lowest bits    64 × 32 bits
+//!  vertex ───────────────────────► the other bits, if not 0         a table, nearly always empty
 //! ```
 //!
-//! So a vertex is held if the number of its block is not 0, or if it is in the table.
-//!
-//! A vertex of a full block takes 4 bytes, a row of a table about 88, at a place that is seldom in the cache. Blocks are
-//! given away in the order of ids, which is the order of the store's pages. So the next hop reads its lists one after the
+//! A vertex of a full block takes 4.5 bytes, a row of a table about 88, at a place that is seldom in the cache. Blocks are given
+//! away in the order of ids, which is the order of the store's pages. So the next hop reads its lists one after the
 //! other, not here and there.
 
 use mangrove_flow::BATCH_ROWS;
 use mangrove_graph::{Error, FastMap, FastSet, Result, VertexId};
 
-use crate::barrier::vertex_blocks::{
-    BLOCK_BYTES, BLOCK_VERTICES, BlockRun, LEAF_BYTES, VertexBlocks, block_of, each_bit, hash, leaf_of, not_0,
-};
 use crate::rows::{ObjectColumn, Rows};
+
+/// The vertices of a block, whose ids are adjacent.
+pub(super) const BLOCK_VERTICES: u64 = u64::BITS as u64;
+
+/// The approximate bytes of a block: bits and bulks, its place in the table.
+pub(super) const BLOCK_BYTES: u64 = 8 + 4 * BLOCK_VERTICES + 24;
 
 /// The approximate bytes of a bulk of more than 32 bits, in addition.
 const HIGH_BYTES: u64 = 24;
@@ -25,36 +27,67 @@ const HIGH_BYTES: u64 = 24;
 /// So many vertices or fewer are looked at one by one; of more, those of one block in several.
 const LOOK_VERTICES: usize = 1 << 12;
 
-/// So many bytes a vertex, or fewer, are worth it: blocks are faster than other tables.
-const NEAR_BYTES: u64 = 144;
+pub(super) struct Block {
+    /// A bit for each vertex that is held.
+    held: u64,
+    /// The lowest 32 bits of each bulk.
+    bulks: [u32; BLOCK_VERTICES as usize],
+}
+
+/// A block with its number.
+pub(super) type NumberedBlock = (u64, Box<Block>);
+
+impl Block {
+    /// Returns the number of vertices that are held.
+    pub fn len(&self) -> usize {
+        self.held.count_ones() as usize
+    }
+
+    /// Returns the place of each vertex that is held, in ascending order, with the lowest bits of its bulk.
+    pub fn vertices(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        each_bit(self.held).map(|at| (at, u64::from(self.bulks[at as usize])))
+    }
+}
+
+/// Returns the place of each bit that is 1, in ascending order.
+pub(super) fn each_bit(bits: u64) -> impl Iterator<Item = u64> {
+    let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|rest| *rest != 0);
+    std::iter::successors(Some(bits).filter(|bits| *bits != 0), rest).map(|bits| u64::from(bits.trailing_zeros()))
+}
 
 /// See the header of this file.
 #[derive(Default)]
 pub(super) struct VertexBulks {
-    blocks: VertexBlocks,
-    /// The highest bits of bulks that have more than 32 bits, or whose lowest 32 bits are 0.
+    blocks: FastMap<u64, Box<Block>>,
+    /// The other bits of bulks that have more.
     high: FastMap<VertexId, u32>,
-    /// From the first batch that is taken on: the blocks that are left.
-    taken: Option<BlockRun>,
+    /// From the first batch that is taken on: the numbers of the blocks that are left, the next one last.
+    order: Vec<u64>,
     len: usize,
+}
+
+/// Returns the number of the block of a vertex.
+pub(super) fn block_of(id: VertexId) -> u64 {
+    id.to_bits() / BLOCK_VERTICES
+}
+
+/// Returns a hash of the block of a vertex, whose highest bits are spread evenly.
+fn block_hash(id: VertexId) -> u64 {
+    /// 2^64 divided by the golden ratio.
+    const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+    block_of(id).wrapping_mul(SPREAD)
 }
 
 /// Returns true if blocks for `count` vertices, all different, take no more memory than rows of this size. If there are
 /// many, it looks at a part of them.
 pub(super) fn are_smaller(vertices: impl Iterator<Item = VertexId>, count: usize, row_bytes: u64) -> bool {
     let sample = (count / LOOK_VERTICES).max(1) as u64;
-    let is_looked_at = |number: u64| sample == 1 || hash(number) < u64::MAX / sample;
-    let (mut seen, mut blocks, mut leaves) = (0, FastSet::default(), FastSet::default());
-    for id in vertices {
-        if is_looked_at(block_of(id)) {
-            seen += 1;
-            blocks.insert(block_of(id));
-        }
-        if is_looked_at(leaf_of(id)) {
-            leaves.insert(leaf_of(id));
-        }
-    }
-    blocks.len() as u64 * BLOCK_BYTES + leaves.len() as u64 * LEAF_BYTES <= seen * row_bytes
+    let (mut seen, mut blocks) = (0, FastSet::default());
+    vertices.filter(|id| sample == 1 || block_hash(*id) < u64::MAX / sample).for_each(|id| {
+        seen += 1;
+        blocks.insert(block_of(id));
+    });
+    blocks.len() as u64 * BLOCK_BYTES <= seen * row_bytes
 }
 
 impl VertexBulks {
@@ -63,100 +96,93 @@ impl VertexBulks {
         self.len
     }
 
-    /// Returns true if many of the vertices share blocks and leaves: a vertex takes as much as half a block, or less.
-    pub fn are_near(&self) -> bool {
-        self.blocks.used_bytes() <= self.len as u64 * NEAR_BYTES
+    /// Returns the number of blocks.
+    pub fn block_count(&self) -> usize {
+        self.blocks.len()
     }
 
-    /// Returns about how many bytes the blocks and the table take.
+    /// Returns true if a block holds at least two vertices on average.
+    pub fn are_near(&self) -> bool {
+        self.blocks.len() <= self.len / 2
+    }
+
+    /// Returns about how many bytes the blocks take.
     pub fn bytes(&self) -> u64 {
-        self.blocks.bytes() + self.high.len() as u64 * HIGH_BYTES
+        self.blocks.len() as u64 * BLOCK_BYTES + self.high.len() as u64 * HIGH_BYTES
     }
 
     /// Adds traversers, as many as each bulk says. With `one_bulk`, a vertex counts once, however many traversers are
     /// there. Fails if a bulk overflows.
-    #[inline]
     pub fn add(&mut self, vertices: impl IntoIterator<Item = (VertexId, u64)>, one_bulk: bool) -> Result<()> {
-        // Counted here: a sum in memory would be the slowest part of the loop.
-        let mut new = 0;
-        for (id, bulk) in vertices {
-            let has_high = !self.high.is_empty();
-            if let Some(low) = self.blocks.quick_mut(id) {
-                let is_new = *low == 0;
-                let sum = u64::from(*low).wrapping_add(if one_bulk && !is_new { 0 } else { bulk });
-                // Nearly always: a bulk of 32 bits, and a sum that has 32 bits and is not 0.
-                let is_small = bulk <= u64::from(u32::MAX) && sum.wrapping_sub(1) < u64::from(u32::MAX);
-                if is_small && !(is_new & has_high) {
-                    *low = sum as u32;
-                    new += usize::from(is_new);
+        let mut vertices = vertices.into_iter().peekable();
+        while let Some((first, _)) = vertices.peek() {
+            let number = block_of(*first);
+            let new = || Box::new(Block { held: 0, bulks: [0; BLOCK_VERTICES as usize] });
+            let block = self.blocks.entry(number).or_insert_with(new);
+            // Vertices of one block follow each other if they are sorted.
+            while let Some((id, bulk)) = vertices.next_if(|(id, _)| block_of(*id) == number) {
+                let at = id.to_bits() % BLOCK_VERTICES;
+                let is_held = block.held & 1 << at != 0;
+                self.len += usize::from(!is_held);
+                block.held |= 1 << at;
+                if is_held && one_bulk {
                     continue;
                 }
+                let low = &mut block.bulks[at as usize];
+                let (sum, overflows) = bulk.overflowing_add(u64::from(*low));
+                *low = sum as u32;
+                let high = (sum >> u32::BITS) as u32;
+                if high > 0 || overflows {
+                    let known = self.high.entry(id).or_default();
+                    *known = known.checked_add(high).filter(|_| !overflows).ok_or_else(too_many)?;
+                }
             }
-            if let Err(error) = self.add_slowly(id, bulk, one_bulk) {
-                self.len += new;
-                return Err(error);
-            }
-        }
-        self.len += new;
-        Ok(())
-    }
-
-    /// Adds traversers of a vertex whose block is new or not found at once, or whose bulk has many bits.
-    #[cold]
-    fn add_slowly(&mut self, id: VertexId, bulk: u64, one_bulk: bool) -> Result<()> {
-        let low = self.blocks.number_mut(id);
-        let known = self.high.get(&id).copied();
-        let is_held = *low != 0 || known.is_some();
-        if is_held && one_bulk {
-            return Ok(());
-        }
-        let (sum, overflows) = bulk.overflowing_add(u64::from(*low));
-        let high = (sum >> u32::BITS) as u32;
-        *low = sum as u32;
-        self.len += usize::from(!is_held);
-        if *low == 0 || high > 0 || overflows {
-            let high = known.unwrap_or_default().checked_add(high).filter(|_| !overflows);
-            self.high.insert(id, high.ok_or_else(too_many)?);
         }
         Ok(())
     }
 
-    /// Returns the blocks in the order of ids, and the vertices of the table with their bulks. They are in no block.
-    pub fn into_sorted(mut self) -> (BlockRun, Vec<(VertexId, u64)>) {
+    /// Returns the blocks with their numbers in descending order, and the vertices whose bulks have more bits than a block
+    /// holds. They are in no block.
+    pub fn into_sorted(mut self) -> (Vec<NumberedBlock>, Vec<(VertexId, u64)>) {
         let take = |(id, high): (VertexId, u32)| {
-            let low = std::mem::take(self.blocks.number_mut(id));
-            (id, u64::from(high) << u32::BITS | u64::from(low))
+            let at = id.to_bits() % BLOCK_VERTICES;
+            let block = self.blocks.get_mut(&block_of(id))?;
+            block.held &= !(1 << at);
+            Some((id, u64::from(high) << u32::BITS | u64::from(block.bulks[at as usize])))
         };
-        let large = std::mem::take(&mut self.high).into_iter().map(take).collect();
-        (self.blocks.into_run(self.len), large)
+        let large = std::mem::take(&mut self.high).into_iter().filter_map(take).collect();
+        let mut blocks: Vec<_> = self.blocks.into_iter().collect();
+        blocks.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
+        (blocks, large)
     }
 
     /// Takes the next vertices in the order of their ids, at most as many as a message holds. No vertex may be added
     /// between the first batch and the last one.
     pub fn take_next(&mut self) -> Option<Rows> {
-        let blocks = self.taken.get_or_insert_with(|| std::mem::take(&mut self.blocks).into_run(self.len));
+        if self.order.is_empty() {
+            self.order = self.blocks.keys().copied().collect();
+            self.order.sort_unstable_by(|a, b| b.cmp(a));
+        }
         let room = self.len.min(BATCH_ROWS);
         let (mut vertices, mut bulks) = (Vec::with_capacity(room), Vec::with_capacity(room));
-        // Each message holds whole blocks.
-        while vertices.len() + BLOCK_VERTICES as usize <= BATCH_ROWS
-            && let Some(number) = blocks.next_block()
+        while let Some(number) = self.order.last()
+            && let Some(block) = self.blocks.get_mut(number)
         {
-            blocks.take(|block| {
-                let held = if self.high.is_empty() { not_0(block) } else { u64::MAX };
-                for at in each_bit(held) {
-                    let (id, low) = (VertexId::from_bits(number * BLOCK_VERTICES + at), block[at as usize]);
-                    let high = if self.high.is_empty() { None } else { self.high.remove(&id) };
-                    if low != 0 || high.is_some() {
-                        vertices.push(id);
-                        bulks.push(u64::from(high.unwrap_or_default()) << u32::BITS | u64::from(low));
-                    }
-                }
-            });
+            while block.held != 0 && vertices.len() < room {
+                let at = block.held.trailing_zeros();
+                let id = VertexId::from_bits(number * BLOCK_VERTICES + u64::from(at));
+                let high = if self.high.is_empty() { 0 } else { self.high.remove(&id).unwrap_or_default() };
+                vertices.push(id);
+                bulks.push(u64::from(high) << u32::BITS | u64::from(block.bulks[at as usize]));
+                block.held &= block.held - 1;
+            }
+            if block.held != 0 {
+                break;
+            }
+            self.blocks.remove(number);
+            self.order.pop();
         }
         self.len -= vertices.len();
-        if self.len == 0 {
-            self.taken = None;
-        }
         (!vertices.is_empty()).then(|| Rows {
             bulk: bulks.iter().any(|bulk| *bulk != 1).then_some(bulks),
             ..Rows::of(ObjectColumn::Vertices(vertices))
@@ -170,13 +196,12 @@ pub(super) fn too_many() -> Error {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
 
     use super::*;
-    use crate::barrier::vertex_blocks::tests::id;
 
     fn taken(mut bulks: VertexBulks) -> Vec<(u64, u64)> {
         let mut all = Vec::new();
@@ -189,16 +214,16 @@ pub(super) mod tests {
         all
     }
 
-    /// Bulks, of which few have more than 32 bits, or lowest 32 bits of 0.
-    pub fn bulk() -> impl Strategy<Value = u64> {
-        prop_oneof![40 => 1..9_u64, 2 => (u64::from(u32::MAX) - 9)..(1 << 40), 1 => Just(1 << 32), 1 => Just(0)]
+    /// Bulks, of which few have more than 32 bits.
+    fn bulk() -> impl Strategy<Value = u64> {
+        prop_oneof![20 => 1..9_u64, 1 => (u64::from(u32::MAX) - 9)..(1 << 40)]
     }
 
     proptest! {
         /// Each vertex comes once, in the order of ids, with all its traversers.
         #[test]
         fn bulks_add_up(
-            messages in prop::collection::vec(prop::collection::vec((id(), bulk()), 0..1024), 0..8),
+            messages in prop::collection::vec(prop::collection::vec((0..5_000_u64, bulk()), 0..1024), 0..8),
             one_bulk: bool,
         ) {
             let (mut bulks, mut expected) = (VertexBulks::default(), BTreeMap::new());
@@ -211,7 +236,6 @@ pub(super) mod tests {
                 }
             }
             prop_assert_eq!(bulks.len(), expected.len());
-            prop_assert!(bulks.bytes() >= 4 * expected.len() as u64);
             prop_assert_eq!(taken(bulks), expected.into_iter().collect::<Vec<_>>());
         }
     }
@@ -236,22 +260,11 @@ pub(super) mod tests {
         };
         assert!(smaller(1024, 1) && smaller(100_000, 8));
         assert!(!smaller(1024, 64) && !smaller(100_000, 40));
-        let far = |count: u64| {
-            let ids = (0..count).map(|at| VertexId::from_bits(((at / 4) << 48) | (at % 4)));
-            are_smaller(ids, count as usize, 88)
-        };
-        assert!(!far(1024) && !far(100_000));
         let near = |step: u64| {
             let mut bulks = VertexBulks::default();
             bulks.add((0..1000).map(|id| (VertexId::from_bits(id * step), 1)), false).expect("no bulk overflows");
             bulks.are_near()
         };
-        assert!(near(1) && near(32) && !near(40));
-        // Blocks are alone in their leaves.
-        assert!(!near(1 << 14));
-        let mut bulks = VertexBulks::default();
-        let far = (0..1000).map(|at| (VertexId::from_bits(((at / 4) << 48) | (at % 4)), 1));
-        bulks.add(far, false).expect("no bulk overflows");
-        assert!(!bulks.are_near());
+        assert!(near(1) && near(32) && !near(33));
     }
 }

@@ -11,18 +11,21 @@
 use mangrove_flow::{BATCH_ROWS, QueryControl};
 use mangrove_graph::{Result, VertexId};
 
-use crate::barrier::vertex_blocks::{BLOCK_BYTES, BLOCK_VERTICES, Block, BlockRun, block_of, each_bit, not_0};
-use crate::barrier::vertex_bulks::{VertexBulks, too_many};
+use crate::barrier::vertex_bulks::{
+    BLOCK_BYTES, BLOCK_VERTICES, NumberedBlock, VertexBulks, block_of, each_bit, too_many,
+};
 use crate::rows::{ObjectColumn, Rows};
+
+/// The blocks of a run that are looked at to find out how many vertices a block holds.
+const LOOK_BLOCKS: usize = 64;
 
 /// A range has about as many rows as this many looks at each run are apart.
 const LOOKS_OF_RANGE: usize = 8;
 
-/// Vertices in the order of ids.
+/// Vertices in descending order, so that the next one is the last.
 enum Run {
-    /// In descending order, so that the next one is the last.
     List(Vec<(VertexId, u64)>),
-    Blocks(BlockRun),
+    Blocks(Vec<NumberedBlock>),
 }
 
 impl Run {
@@ -35,10 +38,10 @@ impl Run {
 
     /// Returns about how many vertices an entry holds.
     fn vertices_of_entry(&self) -> usize {
-        match self {
-            Run::List(_) => 1,
-            Run::Blocks(blocks) => blocks.vertices_of_block(),
-        }
+        let Run::Blocks(blocks) = self else { return 1 };
+        let seen = blocks.iter().step_by(blocks.len().div_ceil(LOOK_BLOCKS).max(1));
+        let (count, held) = seen.fold((0, 0), |(count, held), (_, block)| (count + 1, held + block.len()));
+        (held / count.max(1)).max(1)
     }
 
     fn entries(&self) -> usize {
@@ -48,11 +51,11 @@ impl Run {
         }
     }
 
-    /// Returns the numbers of the blocks of some entries, from each to the next one this many entries.
-    fn every(&self, step: usize) -> Vec<u64> {
+    /// Returns the number of the block of an entry.
+    fn block_at(&self, entry: usize) -> u64 {
         match self {
-            Run::List(list) => list.iter().skip(step).step_by(step).map(|(id, _)| block_of(*id)).collect(),
-            Run::Blocks(blocks) => blocks.every(step),
+            Run::List(list) => block_of(list[entry].0),
+            Run::Blocks(blocks) => blocks[entry].0,
         }
     }
 
@@ -63,19 +66,28 @@ impl Run {
                 let at = list.partition_point(|(id, _)| block_of(*id) >= block);
                 Run::List(list.split_off(at))
             }
-            Run::Blocks(blocks) => Run::Blocks(blocks.split_before(block)),
+            Run::Blocks(blocks) => {
+                let at = blocks.partition_point(|(number, _)| *number >= block);
+                Run::Blocks(blocks.split_off(at))
+            }
         }
     }
 
-    /// Returns the number of the next block.
-    fn next_block(&self) -> Option<u64> {
+    /// Returns the number of the next block in which a vertex is held.
+    fn next_block(&mut self) -> Option<u64> {
         match self {
             Run::List(list) => list.last().map(|(id, _)| block_of(*id)),
-            Run::Blocks(blocks) => blocks.next_block(),
+            Run::Blocks(blocks) => loop {
+                let (number, block) = blocks.last()?;
+                match block.len() {
+                    0 => drop(blocks.pop()),
+                    _ => return Some(*number),
+                }
+            },
         }
     }
 
-    /// Takes the vertices of a block if it is the next one, and adds up their bulks.
+    /// Takes the vertices of the block that [`Run::next_block`] has returned, and adds up their bulks.
     fn take_block(&mut self, number: u64, sums: &mut BlockSums) {
         match self {
             Run::List(list) => {
@@ -83,8 +95,11 @@ impl Run {
                     sums.add(id.to_bits() % BLOCK_VERTICES, bulk);
                 }
             }
-            Run::Blocks(blocks) if blocks.next_block() == Some(number) => blocks.take(|block| sums.add_block(block)),
-            Run::Blocks(_) => {}
+            Run::Blocks(blocks) => {
+                if let Some((_, block)) = blocks.pop_if(|(at, _)| *at == number) {
+                    block.vertices().for_each(|(at, bulk)| sums.add(at, bulk));
+                }
+            }
         }
     }
 }
@@ -93,7 +108,7 @@ impl Run {
 struct BlockSums {
     /// A bit for each vertex that is held.
     held: u64,
-    /// The bulk of each vertex that is held; 0 for others.
+    /// The bulk of each vertex that is held.
     bulks: [u64; BLOCK_VERTICES as usize],
     /// True if a vertex counts once, however many runs have it.
     one_bulk: bool,
@@ -105,6 +120,7 @@ impl BlockSums {
         BlockSums { held: 0, bulks: [0; BLOCK_VERTICES as usize], one_bulk, overflows: false }
     }
 
+    #[inline]
     fn add(&mut self, at: u64, bulk: u64) {
         let sum = &mut self.bulks[(at % BLOCK_VERTICES) as usize];
         if self.held & 1 << at == 0 {
@@ -117,34 +133,12 @@ impl BlockSums {
         }
     }
 
-    /// Adds the bulks of a block, of which 0 says that a vertex is not held. The processor adds several at a time.
-    fn add_block(&mut self, block: &Block) {
-        let sums = self.bulks.iter_mut().zip(block).map(|(sum, bulk)| (sum, u64::from(*bulk)));
-        if self.held == 0 {
-            sums.for_each(|(sum, bulk)| *sum = bulk);
-        } else if self.one_bulk {
-            let held = self.held;
-            sums.enumerate().for_each(|(at, (sum, bulk))| *sum = if held >> at & 1 == 0 { bulk } else { *sum });
-        } else {
-            // The highest bit of a sum goes from 1 to 0 only if it overflows.
-            let mut lost = 0;
-            sums.for_each(|(sum, bulk)| {
-                let both = sum.wrapping_add(bulk);
-                lost |= *sum & !both;
-                *sum = both;
-            });
-            self.overflows |= lost >> 63 != 0;
-        }
-        self.held |= not_0(block);
-    }
-
     /// Takes all vertices in the order of ids. Fails if a bulk overflows.
     fn take(&mut self, number: u64, vertices: &mut Vec<VertexId>, bulks: &mut Vec<u64>) -> Result<()> {
         for at in each_bit(std::mem::take(&mut self.held)) {
             vertices.push(VertexId::from_bits(number * BLOCK_VERTICES + at));
             bulks.push(self.bulks[at as usize]);
         }
-        self.bulks = [0; BLOCK_VERTICES as usize];
         if self.overflows { Err(too_many()) } else { Ok(()) }
     }
 }
@@ -203,7 +197,10 @@ impl VertexRuns {
         let rows: usize = self.runs.iter().map(|run| run.entries() * run.vertices_of_entry()).sum();
         let range_rows = (rows / 16).clamp(rows_min, rows_max);
         let apart = (range_rows / LOOKS_OF_RANGE).max(1);
-        let looks = |run: &Run| run.every((apart / run.vertices_of_entry()).max(1));
+        let looks = |run: &Run| {
+            let step = (apart / run.vertices_of_entry()).max(1);
+            (step..run.entries()).step_by(step).map(|entry| run.block_at(entry)).collect::<Vec<u64>>()
+        };
         let mut looked: Vec<u64> = self.runs.iter().flat_map(looks).collect();
         looked.sort_unstable();
         let mut cuts: Vec<u64> =
@@ -232,7 +229,7 @@ impl VertexRuns {
         let mut sums = BlockSums::new(one_bulk);
         // Each message holds whole blocks.
         while vertices.len() + BLOCK_VERTICES as usize <= BATCH_ROWS
-            && let Some(next) = self.runs.iter().filter_map(Run::next_block).min()
+            && let Some(next) = self.runs.iter_mut().filter_map(Run::next_block).min()
         {
             self.runs.iter_mut().for_each(|run| run.take_block(next, &mut sums));
             sums.take(next, &mut vertices, &mut bulks)?;
@@ -266,8 +263,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::barrier::vertex_blocks::tests::id;
-    use crate::barrier::vertex_bulks::tests::bulk;
 
     fn control() -> QueryControl {
         QueryControl::new(QueryLimits::default(), Arc::new(MonotonicClock::default()), Arc::new(AtomicBool::new(false)))
@@ -275,7 +270,8 @@ mod tests {
 
     /// A run: vertices with bulks, and whether they are in blocks.
     fn run() -> impl Strategy<Value = (BTreeMap<u64, u64>, bool)> {
-        (prop::collection::btree_map(id(), bulk(), 0..3_000), any::<bool>())
+        let bulk = prop_oneof![20 => 1..9_u64, 1 => (u64::from(u32::MAX) - 9)..(1 << 40)];
+        (prop::collection::btree_map(0..9_000_u64, bulk, 0..3_000), any::<bool>())
     }
 
     proptest! {
