@@ -5,7 +5,7 @@
 //! But if many heavy queries begin at the same time, each on its caller's thread, they keep the cores from light ones
 //! until the last has moved.
 //!
-//! A thread reads the clock only after some work, and a message of a heavy query may take a millisecond. So a plan
+//! A thread reads the clock only after some messages, and a message of a heavy query may take a millisecond. So a plan
 //! whose last runs all moved begins on an executor ([`LastRuns`]).
 //!
 //! The tenant of the query pays for that time, too ([`pay`]). A light query reads no clock, so an estimate stands for its
@@ -29,7 +29,7 @@ pub(crate) const MESSAGES_PER_READING: u64 = 4;
 /// The time of the callers' threads, for each core.
 const CALLERS_NANOS: u64 = 1_000_000;
 
-/// The estimate for the work of a query before the first reading of the clock.
+/// The estimate for the messages of a query before the first reading of the clock.
 const UNREAD_NANOS: u64 = 2_000;
 
 /// A thread hands over what a tenant owes when it is as much as this.
@@ -59,7 +59,7 @@ pub(crate) fn pay(tenant: &Tenant, nanos: u64, moves: bool, hand_over: impl FnOn
     });
 }
 
-/// The threads of callers that run a query, which has done its first work.
+/// The threads of callers that run a query, which has had its first messages.
 static CALLERS: AtomicU64 = AtomicU64::new(0);
 
 static CORES: LazyLock<u64> =
@@ -103,7 +103,7 @@ impl CallerTime {
     }
 
     /// Returns the nanoseconds that the tenant of the query pays for: the time that was read, and an estimate for the
-    /// first work. It is wall time, in which the thread may have waited for a core, so it has a bound.
+    /// first messages. It is wall time, in which the thread may have waited for a core, so it has a bound.
     pub fn to_pay(&self) -> u64 {
         (UNREAD_NANOS + self.spent_nanos + self.running_nanos).min(CALLERS_NANOS)
     }

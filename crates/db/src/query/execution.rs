@@ -95,13 +95,21 @@ impl Execution {
         Execution { helping: Some(helping), ..self }
     }
 
-    /// Returns the units of work until the next look at a query that may be opened for helpers.
-    fn units_to_next_look(&self) -> usize {
+    /// Opens the query for helpers if it is time to. Returns the units of work until the next look, at most `quota`.
+    fn look_for_helpers(&mut self, quota: usize) -> Result<usize> {
         let units = self.units();
-        (if units < FIRST_UNITS { FIRST_UNITS - units } else { UNITS_PER_READING }) as usize
+        if self.helping.is_some() && units >= FIRST_UNITS {
+            self.open_if_heavy()?;
+        }
+        if self.helping.is_none() {
+            return Ok(quota);
+        }
+        let next = FIRST_UNITS.checked_sub(units).filter(|left| *left > 0).unwrap_or(UNITS_PER_READING);
+        Ok(quota.min(next as usize))
     }
 
-    /// Opens the query for helpers if it has run for long enough since the first call, or the last runs of its plan have.
+    /// Opens the query for helpers if it has run for long enough since the first call, or if the last runs of its plan
+    /// have.
     #[cold]
     fn open_if_heavy(&mut self) -> Result<()> {
         let Some(instance) = &mut self.instance else { return Ok(()) };
@@ -137,18 +145,10 @@ impl Execution {
         Execution { keeps_results, ..self }
     }
 
-    /// Does about `quota` units of work, or runs until there are results. A query that is complete releases its transaction,
-    /// and must get no further turn.
+    /// Does about `quota` units of work, or runs until there are results. A query that is complete releases its
+    /// transaction, and must get no further turn.
     pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<TurnOutcome> {
-        let mut quota = quota;
-        if self.helping.is_some() {
-            if self.units() >= FIRST_UNITS {
-                self.open_if_heavy()?;
-            }
-            if self.helping.is_some() {
-                quota = quota.min(self.units_to_next_look());
-            }
-        }
+        let quota = self.look_for_helpers(quota)?;
         let Some(instance) = &mut self.instance else { return Ok(TurnOutcome::Complete) };
         let progress = instance.runtime.run(quota);
         if let Some(gauges) = &self.gauges {
@@ -192,11 +192,11 @@ impl Execution {
     }
 
     fn complete(&mut self) {
-        let is_heavy = self.looked_at_nanos > 0 && self.now_nanos() - self.looked_at_nanos >= HEAVY_NANOS;
-        if is_heavy {
-            self.planned.last_helped.add_heavy()
+        let looked_at = self.looked_at_nanos;
+        if looked_at > 0 && self.now_nanos().saturating_sub(looked_at) >= HEAVY_NANOS {
+            self.planned.last_helped.add_heavy();
         } else {
-            self.planned.last_helped.add_light()
+            self.planned.last_helped.add_light();
         }
         if let Some(instance) = self.instance.take_if(|instance| instance.descriptions.is_empty()) {
             self.planned.complete(instance);

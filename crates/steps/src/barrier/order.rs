@@ -11,8 +11,8 @@
 //! compared only if words are equal and do not decide. A shuffle needs all rows at once, so it has one run.
 //!
 //! If helpers have joined the run and rows come in no order, each thread sorts runs of its own ([`PerThread`]). With a
-//! limit, the first rows and the bar are those of all threads ([`tops`]). When the group has ended, the home takes the runs of all threads. If there are many rows, threads merge
-//! parts of them ([`waves`]).
+//! limit, the first rows and the bar are those of all threads ([`tops`]). When the group has ended, the home takes the
+//! runs of all threads. If there are many rows, threads merge parts of them ([`waves`]).
 
 mod parts;
 mod rank;
