@@ -13,16 +13,22 @@
 //! meanwhile count as well, each with the time from its turn to that answer. Otherwise, one long wait would count as one
 //! read.
 //!
+//! A control runs short reads beside tasks of the executors that only add numbers ([`Adder`]), with the priority and the
+//! turns of queries. It shows what the system and the machine do to a short read when all cores are used, whatever uses
+//! them. For example, the host of a virtual machine stops one of its cores for some milliseconds now and then.
+//!
 //! Every answer to a short read is compared with the reference's before the first measurement. While time is taken, every
 //! answer must have as many rows, and every heavy answer must be the reference's.
 
 mod clients;
 mod instances;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use mangrove::{Database, Isolation, Parameters, Prepared, QueryOptions, Result, Value};
+use mangrove_flow::schedule::{Executors, TURN_NANOS, Task, TaskStatus, Tenant};
 use mangrove_queries::{QuerySet, to_json};
 
 use super::Context;
@@ -41,8 +47,12 @@ use crate::served::{Served, source};
 
 const SUITE: Suite = Suite::Isolation;
 
-/// The numbers of heavy queries. The first is none: all others are compared with it.
-const HEAVY_COUNTS: [usize; 5] = [0, 1, 4, 8, 64];
+/// What runs beside short reads. The first is nothing: all others are compared with it.
+const LOADS: [Load; 6] =
+    [Load::Heavy(0), Load::Adders, Load::Heavy(1), Load::Heavy(4), Load::Heavy(8), Load::Heavy(64)];
+
+/// A measurement takes so many times as long as a case of other suites, because a 99th percentile rests on few reads.
+const SECONDS_TIMES: f64 = 5.0;
 
 /// The short reads, in G-Tran's set of templates.
 const SHORT: [&str; 2] = ["IS1", "IS3"];
@@ -81,10 +91,10 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
         let expected = stand.check()?;
         let mut lines = Vec::new();
         let mut alone: Option<Histogram> = None;
-        for heavy_count in HEAVY_COUNTS {
-            let measured = stand.measure(heavy_count, context.options.seconds, &expected)?;
-            push(report, place, heavy_count, &measured, alone.as_ref());
-            lines.push(line(heavy_count, &measured.latency));
+        for load in LOADS {
+            let measured = stand.measure(load, context.options.seconds * SECONDS_TIMES, &expected)?;
+            push(report, place, load, &measured, alone.as_ref());
+            lines.push(line(load, &measured.latency));
             alone.get_or_insert(measured.latency);
         }
         panels.push(Panel { title: format!("{}: share of short reads, %", place.name()), lines });
@@ -136,6 +146,39 @@ fn asked(network: &Network) -> Result<(Vec<Asked>, Asked)> {
     });
     let heavy = Asked::of_paper(network, &drawn, &patterns, patterns.query(HEAVY)).ok_or_else(none)?;
     Ok((short.collect::<Result<_>>()?, heavy))
+}
+
+/// What runs beside short reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Load {
+    /// Clients, each of which runs the heavy query again and again.
+    Heavy(usize),
+    /// A task for each executor that only adds numbers.
+    Adders,
+}
+
+impl Load {
+    fn name(self) -> String {
+        match self {
+            Load::Heavy(0) => "alone".to_owned(),
+            Load::Heavy(count) => format!("beside {count} heavy"),
+            Load::Adders => "beside added numbers".to_owned(),
+        }
+    }
+}
+
+/// A task that adds numbers until it is stopped.
+struct Adder(Arc<AtomicBool>);
+
+impl Task for Adder {
+    fn run(&mut self, _: usize) -> TaskStatus {
+        let begin = Instant::now();
+        let mut sum = 0_u64;
+        while begin.elapsed().as_nanos() < u128::from(TURN_NANOS) {
+            (0..1_000).for_each(|n| sum = std::hint::black_box(sum.wrapping_add(n)));
+        }
+        if self.0.load(Ordering::Relaxed) { TaskStatus::Done } else { TaskStatus::Again }
+    }
 }
 
 /// The place where queries run, and the way from the client to it.
@@ -233,8 +276,25 @@ impl Stand<'_> {
         self.short.iter().map(check).collect()
     }
 
-    /// Runs short reads for this time beside heavy queries.
-    fn measure(&self, heavy_count: usize, seconds: f64, expected: &[Vec<u64>]) -> Result<Measured> {
+    /// Runs short reads for this time beside the load.
+    fn measure(&self, load: Load, seconds: f64, expected: &[Vec<u64>]) -> Result<Measured> {
+        match load {
+            Load::Heavy(count) => self.beside_heavy(count, seconds, expected),
+            Load::Adders => {
+                let executors = Executors::shared()?;
+                let stop = Arc::new(AtomicBool::new(false));
+                for _ in 0..executors.count() {
+                    executors.spawn(&Tenant::default(), |_| Box::new(Adder(stop.clone())));
+                }
+                let latency = self.short_client(seconds, expected);
+                stop.store(true, Ordering::Relaxed);
+                Ok(Measured { latency: latency?, heavy_done: 0, seconds })
+            }
+        }
+    }
+
+    /// See [`Stand::measure`]. The short reads begin when every heavy client has had its first answer.
+    fn beside_heavy(&self, heavy_count: usize, seconds: f64, expected: &[Vec<u64>]) -> Result<Measured> {
         let (stop, begun, done) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             let heavy = || scope.spawn(|| self.heavy_client(&stop, &begun, &done));
@@ -255,15 +315,20 @@ impl Stand<'_> {
 
     /// Runs the heavy query until `stop` is set.
     fn heavy_client(&self, stop: &AtomicBool, begun: &AtomicUsize, done: &AtomicUsize) -> Result<()> {
-        let client = self.client(self.heavy);
+        let first = self.client(self.heavy).and_then(|mut client| self.heavy_run(&mut client).map(|()| client));
         begun.fetch_add(1, Ordering::Release);
-        let mut client = client?;
+        let mut client = first?;
         while !stop.load(Ordering::Relaxed) {
-            let rows = client.rows(&self.heavy.runs[0].parameters)?;
-            self.heavy.check(0, &rows)?;
+            self.heavy_run(&mut client)?;
             done.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Runs the heavy query once and checks its answer.
+    fn heavy_run(&self, client: &mut QueryClient<'_>) -> Result<()> {
+        let rows = client.rows(&self.heavy.runs[0].parameters)?;
+        self.heavy.check(0, &rows)
     }
 
     /// Sends short reads at the fixed pace, for this time and at least [`READS_MIN`].
@@ -306,8 +371,8 @@ fn add_with_missed(latency: &mut Histogram, took: Duration) -> u32 {
 }
 
 /// Reports a measurement; `alone` is that without heavy queries, unless this is it.
-fn push(report: &mut Growing<'_>, place: Place, heavy_count: usize, measured: &Measured, alone: Option<&Histogram>) {
-    let case = format!("{}, beside {heavy_count} heavy", place.name());
+fn push(report: &mut Growing<'_>, place: Place, load: Load, measured: &Measured, alone: Option<&Histogram>) {
+    let case = format!("{}, {}", place.name(), load.name());
     let row = |variant, quantile, mark: fn(f64) -> f64| {
         let value = measured.latency.quantile(quantile) as f64;
         let row = Row::single(SUITE.name(), &case, variant, Metric::Time, value, "ns");
@@ -317,16 +382,15 @@ fn push(report: &mut Growing<'_>, place: Place, heavy_count: usize, measured: &M
     let median = row("short, p50", 0.5, |alone| alone * MEDIAN_TIMES);
     report.push(median.with("reads", measured.latency.count() as f64, ""));
     report.push(row("short, p99", 0.99, |alone| alone + ABOVE_ALONE_NS));
-    if heavy_count > 0 {
+    if measured.heavy_done > 0 {
         let rate = measured.heavy_done as f64 / measured.seconds;
         report.push(Row::single(SUITE.name(), &case, "heavy", Metric::Rate, rate, "queries/s"));
     }
 }
 
 /// The distribution function, with latencies as powers of ten of a microsecond.
-fn line(heavy_count: usize, latency: &Histogram) -> Line {
-    let name = if heavy_count == 0 { "alone".to_owned() } else { format!("beside {heavy_count} heavy") };
-    line_of(name, latency)
+fn line(load: Load, latency: &Histogram) -> Line {
+    line_of(load.name(), latency)
 }
 
 /// See [`line`].
@@ -354,9 +418,9 @@ mod tests {
     fn a_line_ascends_to_all_reads() {
         let mut latency = Histogram::default();
         [500, 10_000, 10_000, 1_000_000].into_iter().for_each(|nanos| latency.add(nanos));
-        let points = line(4, &latency).points;
+        let points = line(Load::Heavy(4), &latency).points;
         assert_eq!((points.first().unwrap().0, points.last().unwrap().1), (0.0, 100.0));
         assert!(points.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1), "{points:?}");
-        assert_eq!(line(0, &latency).name, "alone");
+        assert_eq!(line(Load::Heavy(0), &latency).name, "alone");
     }
 }
