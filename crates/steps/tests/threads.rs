@@ -151,6 +151,32 @@ fn threads_sort_what_one_thread_sorts() {
     }
 }
 
+/// The first rows are those of the whole sort, with keys of all kinds, keys that are equal, and limits that need no sort
+/// and that need one.
+#[test]
+fn a_limit_gives_the_first_rows_of_the_sort() {
+    let graph = rich_graph();
+    for order in [
+        "order().by('n')",
+        "order().by('k').by('text', desc)",
+        "order().by('text', desc)",
+        "order().by('double')",
+        "order().by('mixed')",
+        // Equal rows keep their order.
+        "order().by('n', desc).order().by('k')",
+    ] {
+        let sorted = run(&graph, &format!("g.V().{order}.values('n')"), 1, NO_LIMIT, "").unwrap();
+        let sorted = texts(&sorted.values);
+        for limit in [0, 1, 7, 1_000, 2_500, COUNT / 2] {
+            let script = format!("g.V().{order}.limit({limit}).values('n')");
+            for threads in [1, 3] {
+                let first = run(&graph, &script, threads, NO_LIMIT, "").unwrap();
+                assert!(texts(&first.values) == sorted[..limit], "{script} with {threads} threads");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_sort_of_sorted_rows_keeps_their_order() {
     let graph = rich_graph();

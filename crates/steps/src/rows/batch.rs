@@ -265,6 +265,9 @@ impl Rows {
             *self = other;
             return;
         }
+        if other.is_empty() {
+            return;
+        }
         let (here, there) = (self.len(), other.len());
         match (&mut self.tags, other.tags) {
             (Tags::One, Tags::One) => {}

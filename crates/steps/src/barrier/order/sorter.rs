@@ -7,7 +7,7 @@ use mangrove_graph::compare::watched;
 use mangrove_graph::{GraphView, Result, Value, pieces};
 use mangrove_gremlin::Order as Way;
 
-use super::rank::{self, RankKind};
+use super::rank::{self, RankKind, Ranks};
 use crate::context::random::Random;
 use crate::rows::{NumberSlice, Rows, Tags};
 use crate::values::element_order::{ElementIds, ElementOrder};
@@ -73,6 +73,44 @@ impl RowSorter {
         Some(passing)
     }
 
+    /// Returns the numbers of the first `count` rows in order, ascending, and the number of the last of them in order.
+    /// `None` if the first keys have no words, or the rows are of several instances. There must be more rows than that.
+    pub fn first_rows(
+        &self,
+        rows: &Rows,
+        ids: &ElementIds,
+        view: &dyn GraphView,
+        count: usize,
+    ) -> Option<(Vec<u32>, usize)> {
+        let ranks = self.ranks(rows)?;
+        let is_exact = self.is_exact(ranks.kind);
+        let elements = ElementOrder::new(view, ids);
+        let mut order: Vec<(u64, u32)> = ranks.words.into_iter().zip(0..).collect();
+        let compare = |a: &(u64, u32), b: &(u64, u32)| {
+            let by_keys = || match is_exact {
+                true => Ordering::Equal,
+                false => compare_keys(&self.ways, &elements, (rows, a.1 as usize), (rows, b.1 as usize)),
+            };
+            // Equal rows keep the order in which they came.
+            a.0.cmp(&b.0).then_with(by_keys).then(a.1.cmp(&b.1))
+        };
+        let (_, last, _) = order.select_nth_unstable_by(count.checked_sub(1)?, compare);
+        let last = last.1 as usize;
+        let mut first: Vec<u32> = order[..count].iter().map(|(_, row)| *row).collect();
+        first.sort_unstable();
+        Some((first, last))
+    }
+
+    /// Returns the words of the first keys, if rows of one instance have any.
+    fn ranks(&self, rows: &Rows) -> Option<Ranks> {
+        match (&rows.tags, &self.ways[..], rows.computed.first()) {
+            (Tags::One, [way @ (Way::Asc | Way::Desc), rest @ ..], Some(column)) if !rest.contains(&Way::Shuffle) => {
+                rank::ranks(column, *way)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns rows in order. Equal rows keep the order in which they came. `ids` has the ids of their elements.
     pub fn sort(
         &mut self,
@@ -82,14 +120,8 @@ impl RowSorter {
         control: &QueryControl,
     ) -> Result<SortedRows> {
         let elements = ElementOrder::new(view, ids);
-        let ways = &self.ways;
-        let ranks = match (&rows.tags, &ways[..], rows.computed.first()) {
-            (Tags::One, [way @ (Way::Asc | Way::Desc), rest @ ..], Some(column)) if !rest.contains(&Way::Shuffle) => {
-                rank::ranks(column, *way)
-            }
-            _ => None,
-        };
-        if let Some(ranks) = ranks {
+        if let Some(ranks) = self.ranks(rows) {
+            let ways = &self.ways;
             let kind = ranks.kind;
             let piece = (ways.len() > 1).then(|| ids.piece());
             let (order, words) = rank::sort(ranks, piece, control, |a, b| {

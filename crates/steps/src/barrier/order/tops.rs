@@ -1,16 +1,17 @@
 //! The first rows of an `order()` with a limit that several threads have found.
 //!
-//! When a thread has enough rows to drop those beyond the limit, it takes the first rows of all threads, merges its own
-//! into them, and puts the first ones back. So all threads together merge about as often as one thread alone, and drop rows
-//! by the same bar. No thread waits for the merge of another one: meanwhile, it finds no rows, and what it puts back is
-//! merged by the next thread, or at the end of the group.
+//! When a thread has enough rows to drop those beyond the limit, it merges its own into the first rows of all, and drops
+//! what is beyond. So all threads together merge about as often as one thread alone, and drop rows by the same bar. A thread
+//! that finds another one merging gathers more rows and tries again at its next message. It waits if it has many, or no bar
+//! yet.
 
 use mangrove_flow::{GroupId, Output, TagSet};
 use mangrove_graph::{FastMap, Result, Value};
 use parking_lot::Mutex;
 
+use super::drop_cancelled;
+use super::group::SortedGroup;
 use super::sorter::RowSorter;
-use super::{SortedGroup, drop_cancelled};
 use crate::rows::Rows;
 
 /// The first rows of each group. See the header of this file.
@@ -23,12 +24,15 @@ impl Tops {
         self.0.lock().entry(group).or_default().take_bar(Some(bar), sorter);
     }
 
-    /// Lets a thread drop rows by the bar of a group.
+    /// Lets a thread drop rows by the bar of a group, unless another thread merges now.
     pub fn show_bar(&self, group: GroupId, state: &mut SortedGroup, sorter: &RowSorter) {
-        state.take_bar(self.0.lock().get(&group).and_then(|top| top.bar.as_ref()), sorter);
+        if let Some(tops) = self.0.try_lock() {
+            state.take_bar(tops.get(&group).and_then(|top| top.bar.as_ref()), sorter);
+        }
     }
 
-    /// Merges the rows of a thread into those of all, and drops what is beyond the limit.
+    /// Merges the rows of a thread into those of all, and drops what is beyond the limit. Does nothing if another thread
+    /// merges now, unless this one must drop rows first.
     pub fn cut(
         &self,
         group: GroupId,
@@ -36,17 +40,12 @@ impl Tops {
         sorter: &mut RowSorter,
         out: &Output<'_, Rows>,
     ) -> Result<()> {
-        state.add_run(sorter, out)?;
-        let found = self.0.lock().get_mut(&group).map(SortedGroup::take_sorted);
-        if let Some(found) = found {
-            state.join(found);
-        }
-        state.cut(sorter, out)?;
-        let mut tops = self.0.lock();
+        let tops = if state.must_drop() { Some(self.0.lock()) } else { self.0.try_lock() };
+        let Some(mut tops) = tops else { return Ok(()) };
         let top = tops.entry(group).or_default();
-        top.join(state.take_sorted());
-        top.take_bar(state.bar.as_ref(), sorter);
-        state.take_bar(top.bar.as_ref(), sorter);
+        top.join(state.take_rows());
+        top.cut(sorter, out)?;
+        state.take_cut(top, sorter);
         Ok(())
     }
 
