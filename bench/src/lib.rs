@@ -41,7 +41,7 @@ mod oltp;
 mod options;
 mod page;
 mod people;
-mod plot;
+pub mod plot;
 mod queries;
 mod report;
 mod run_directory;

@@ -1,6 +1,6 @@
 //! Load balancing over virtual nodes with a thread each (Banyan, figure 7d).
 //!
-//! `cargo run --release -p mangrove --example skewed_tablets [vertices] [repetitions]`
+//! `cargo run --release -p mangrove-bench --example skewed_tablets -- [--vertices N] [--repetitions N] [--plot FILE]`
 //!
 //! A graph has 64 tablets, and two threads work on one query at a time. A thread runs the operators that read its
 //! tablets, and all messages between tablets of different bundles are frames of bytes. A bundle is a virtual node of 16
@@ -8,11 +8,13 @@
 //!
 //! | case | tablets of the two threads | stealing |
 //! |---|---|---|
-//! | skewed | 48, 16 | off |
-//! | rebalanced | 32, 32 | off |
-//! | skewed, stealing | 48, 16 | on: a thread without work runs a bundle of the other |
+//! | 48, 16 | skewed | off |
+//! | 32, 32 | rebalanced | off |
+//! | 48, 16, steals | skewed | on: a thread without work runs a bundle of the other |
+//! | 32, 32, steals | rebalanced | on |
 //!
-//! The program checks all answers, takes the cases in turn, and prints medians. The last column compares a case with
+//! The program checks all answers, takes the cases in turn, prints medians, and draws how much faster the runs of each case are
+//! (SVG) if a file is named. The last column compares a case with
 //! the skewed one. Two threads can reach 1.5 at most: 48 of 64 tablets are 0.75 of the work, and 32 are 0.5.
 //!
 //! In the paper, tablets move while queries arrive. Here a query has its distribution from its begin to its end, because
@@ -21,10 +23,13 @@
 
 #![expect(clippy::disallowed_methods, reason = "an example measures wall-clock time")]
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use clap::Parser;
 use mangrove::{Database, DatabaseOptions, NodeThreads, Parameters, QueryOptions, Result, Transaction, Value};
+use mangrove_bench::plot::{BoxPlot, boxes_svg};
 
 const TABLETS: u16 = 64;
 
@@ -34,18 +39,22 @@ const DEGREE: usize = 8;
 /// The question: two hops from every vertex.
 const TEXT: &str = "g.V().out('next').out('next').has('k', 3).count()";
 
+/// Measures load balancing over virtual nodes with a thread each
+#[derive(Parser)]
+struct Arguments {
+    /// The vertices of the graph; each has eight edges
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    vertices: u32,
+    /// The runs of each case
+    #[arg(long, value_name = "COUNT", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: u32,
+    /// Draws how much faster the runs of each case are than skewed ones, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+}
+
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>());
-    let (vertices, repetitions) = match (arguments.next(), arguments.next()) {
-        (None, None) => (100_000, 11),
-        (Some(Ok(vertices)), None) => (vertices, 11),
-        (Some(Ok(vertices)), Some(Ok(repetitions))) => (vertices, repetitions),
-        _ => {
-            eprintln!("usage: skewed_tablets [vertices] [repetitions], both whole numbers");
-            return ExitCode::FAILURE;
-        }
-    };
-    match run(vertices.max(1), repetitions.max(1)) {
+    match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {}", error.message());
@@ -54,7 +63,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(vertices: usize, repetitions: usize) -> Result<()> {
+fn run(arguments: &Arguments) -> Result<()> {
+    let (vertices, repetitions) = (arguments.vertices as usize, arguments.repetitions as usize);
     let database = graph(vertices)?;
     let transaction = database.begin_read()?;
     let prepared = database.prepare(TEXT)?;
@@ -63,10 +73,10 @@ fn run(vertices: usize, repetitions: usize) -> Result<()> {
     let threads =
         |owners: [&[usize]; 2], steals| NodeThreads { owners: owners.map(<[usize]>::to_vec).to_vec(), steals };
     let cases = [
-        ("skewed", threads([&[0, 1, 2], &[3]], false)),
-        ("rebalanced", threads([&[0, 1], &[2, 3]], false)),
-        ("skewed, stealing", threads([&[0, 1, 2], &[3]], true)),
-        ("rebalanced, stealing", threads([&[0, 1], &[2, 3]], true)),
+        ("48, 16", threads([&[0, 1, 2], &[3]], false)),
+        ("32, 32", threads([&[0, 1], &[2, 3]], false)),
+        ("48, 16, steals", threads([&[0, 1, 2], &[3]], true)),
+        ("32, 32, steals", threads([&[0, 1], &[2, 3]], true)),
     ];
     println!("{vertices} vertices, {DEGREE} edges each, {TABLETS} tablets; {TEXT}");
     let shares = (0..4).map(|index| share(&transaction, index)).collect::<Result<Vec<_>>>()?;
@@ -102,6 +112,13 @@ fn run(vertices: usize, repetitions: usize) -> Result<()> {
             stolen[at] as f64 / repetitions as f64,
             medians[0] / medians[at]
         );
+    }
+    if let Some(path) = &arguments.plot {
+        let faster = |times: &Vec<f64>| times.iter().map(|time| medians[0] / time).collect();
+        let boxes =
+            cases.iter().zip(&times).map(|((name, _), times)| BoxPlot { name: (*name).into(), values: faster(times) });
+        std::fs::write(path, boxes_svg("median time if skewed : time of a run", &boxes.collect::<Vec<_>>()))
+            .map_err(|error| mangrove::Error::from(error).context(path.display()))?;
     }
     Ok(())
 }
