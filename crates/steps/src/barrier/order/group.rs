@@ -19,7 +19,7 @@ const RUN_BYTES: u64 = 1 << 20;
 /// The largest limit whose rows are found without sorting, in one call.
 const SELECTED_MAX: usize = RUN_ROWS;
 
-/// The rows of one group that a thread has sorted.
+/// The rows of one group that a thread holds.
 #[derive(Default)]
 pub(super) struct SortedGroup {
     /// Rows that are not in a run yet, and the bytes charged for them.
@@ -31,10 +31,11 @@ pub(super) struct SortedGroup {
     /// The ids of the elements among the keys, and the bytes charged for them.
     ids: ElementIds,
     ids_bytes: u64,
-    /// With a limit: the rows and bytes that are left of the rows that were merged last.
+    /// With a limit: the rows and bytes that were left when rows were dropped last.
     kept: usize,
     kept_bytes: u64,
-    /// The first key of the last kept row, if the group has one instance and enough rows.
+    /// No row whose first key does not pass this one is needed: the first key of the last kept row, if the group has one
+    /// instance and enough rows.
     pub bar: Option<Value>,
     /// The instances that were cancelled since rows of cancelled instances were dropped.
     cancelled: usize,
@@ -59,9 +60,13 @@ impl SortedGroup {
             (None, false) => self.fresh.len() >= RUN_ROWS || self.fresh_bytes >= RUN_BYTES,
             (None, true) => false,
             (Some(limit), false) => {
-                // Without a bar, all keys of the next message are read. The first rows set one if half of them are dropped.
-                let of_first = if self.kept == 0 { limit.saturating_mul(2) } else { u64::MAX };
-                let enough = BATCH_ROWS.max(self.kept / 2).min(usize::try_from(of_first).unwrap_or(usize::MAX));
+                let mut enough = BATCH_ROWS.max(self.kept / 2);
+                if self.kept == 0 && self.fresh.tags == Tags::One {
+                    // Without a bar, all keys of the next message are read. The first rows set a good one if half of them
+                    // are dropped.
+                    let twice = usize::try_from(limit.saturating_mul(2)).unwrap_or(usize::MAX);
+                    enough = enough.min(twice.max(BATCH_ROWS / 2));
+                }
                 let old_bytes = if self.selected > 0 { self.kept_bytes } else { 0 };
                 self.fresh.len().saturating_sub(self.selected) > enough
                     || self.fresh_bytes.saturating_sub(old_bytes) > RUN_BYTES.max(self.kept_bytes / 2)
@@ -111,7 +116,8 @@ impl SortedGroup {
             self.drop_ids(control);
             let Some((first, last)) = first else { return Ok(false) };
             let bar = self.fresh.computed_value(0, last);
-            self.bar = bar.filter(|bar| is_plain(bar)).cloned();
+            let bar = bar.filter(|bar| is_plain(bar)).cloned();
+            self.take_bar(bar.as_ref(), sorter);
             self.fresh = self.fresh.take(&first);
             let bytes = self.fresh.bytes() as u64;
             control.release(self.fresh_bytes.saturating_sub(bytes));
@@ -158,8 +164,8 @@ impl SortedGroup {
         Ok(())
     }
 
-    /// Takes a bar over that another thread has found, if it is lower than its own: no row that does not pass is among the
-    /// first of all.
+    /// Takes a bar over that was found, if it is lower than the one before: no row that does not pass is among the first
+    /// of all threads' rows.
     pub fn take_bar(&mut self, found: Option<&Value>, sorter: &RowSorter) {
         if let Some(found) = found.filter(|found| self.bar.as_ref().is_none_or(|own| sorter.passes(found, own))) {
             self.bar = Some(found.clone());
