@@ -5,6 +5,8 @@
 serve() { # MANGROVE CONFIGURATION NAME
     local said=target/$3.out
     log=target/$3.log
+    # Emptied here: the process that starts may be slow to do it, and an earlier server's address would be read.
+    : >"$said"
     "$1" serve --listen 127.0.0.1:0 --config "$2" >"$said" 2>"$log" &
     server=$!
     trap 'kill "$server" 2>/dev/null || true' EXIT

@@ -152,8 +152,8 @@ fn the_latency_of_short_reads_is_plotted_beside_each_number_of_heavy_queries() {
     let report = run(&Options { choices, ..options(&[Suite::Isolation], 1) });
     let svg = std::fs::read_to_string(&plot).unwrap();
     std::fs::remove_file(&plot).unwrap();
-    // Five lines of short reads for each place; and four lines for each place and each of three numbers of clients.
-    assert_eq!((svg.matches("<polyline").count(), svg.matches("beside 64 heavy").count()), (10 + 24, 2));
+    // Six lines of short reads for each place; and four lines for each place and each of three numbers of clients.
+    assert_eq!((svg.matches("<polyline").count(), svg.matches("beside 64 heavy").count()), (12 + 24, 2));
     for place in ["embedded", "server"] {
         for heavy in [1, 4, 8, 64] {
             let case = format!("{place}, beside {heavy} heavy");

@@ -10,7 +10,7 @@
 //! full. So a slow reader holds back its own query only.
 //!
 //! - **DB-6.** When `run` returns, nothing of the query runs, writes, or holds its transaction. A reader that leaves
-//!   early waits for the end of the query.
+//!   early waits for the end of the query, and wakes its task, which nothing else would wake if the queue was full.
 //!
 //! A query ends soon after its time limit has passed, however many queries there are. During a turn the executor checks
 //! the limits; between turns the reader checks them every [`LOOK_INTERVAL`]. When the reader has learned of the end, an
@@ -190,7 +190,7 @@ impl Drop for QueueReader {
         loop {
             let mut queue = self.query.queue.lock();
             if queue.end.is_some() {
-                return;
+                break;
             }
             // A turn that has begun ends at its next message.
             self.query.control.abandon();
@@ -201,6 +201,9 @@ impl Drop for QueueReader {
                 self.query.news.wait_for(&mut queue, LOOK_INTERVAL);
             }
         }
+        // A task that waits holds itself by its waker. Without another turn, it would never be dropped, and with it the
+        // memory that the query has drawn.
+        self.waker.wake();
     }
 }
 

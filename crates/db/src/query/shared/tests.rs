@@ -112,6 +112,28 @@ fn a_reader_that_leaves_does_not_wait_for_a_turn() {
     assert_eq!(error.message(), "enough");
 }
 
+/// A task that waits because its queue is full is dropped with its query.
+#[test]
+fn a_reader_that_leaves_a_full_queue_leaves_no_task() {
+    let database = one_executor();
+    let gauges = Arc::new(QueryGauges::default());
+    let options = QueryOptions { gauges: Some(gauges.clone()), ..QueryOptions::default() };
+    let executors = database.executors().unwrap();
+    let begin = std::time::Instant::now();
+    let wait_until = |holds: &dyn Fn() -> bool| {
+        while !holds() {
+            assert!(begin.elapsed() < PATIENCE, "it never came true");
+            thread::yield_now();
+        }
+    };
+    let ended = run_query(&database, ENDLESS_RESULTS, options, &mut |_| {
+        wait_until(&|| executors.load().queued == 0 && executors.load().busy == 0);
+        Err(Error::invalid("enough"))
+    });
+    assert_eq!(ended.unwrap_err().message(), "enough");
+    wait_until(&|| Arc::strong_count(&gauges) == 1);
+}
+
 /// One thread waits for a turn while another ends the query. Whichever is first, the query ends once and releases its
 /// transaction.
 #[test]
@@ -151,17 +173,17 @@ fn a_plan_begins_where_its_last_runs_ended() {
         database.run_shared(&prepared, &parameters, &options, &mut |_| Ok(())).map_err(|error| error.kind())
     };
     let busy = keep_busy(&database);
-    assert_eq!(run(1, 60_000), Ok(()), "a light query needs no executor");
+    assert_eq!(run(0, 60_000), Ok(()), "a light query needs no executor");
     drop(busy);
     for _ in 0..4 {
         assert_eq!(run(i64::MAX, 20), Err(ErrorKind::Timeout));
     }
     let busy = keep_busy(&database);
-    assert_eq!(run(1, 20), Err(ErrorKind::Timeout), "it waits for the executor");
+    assert_eq!(run(0, 20), Err(ErrorKind::Timeout), "it waits for the executor");
     drop(busy);
-    assert_eq!(run(1, 60_000), Ok(()));
+    assert_eq!(run(0, 60_000), Ok(()));
     let _busy = keep_busy(&database);
-    assert_eq!(run(1, 60_000), Ok(()), "a light query needs no executor");
+    assert_eq!(run(0, 60_000), Ok(()), "a light query needs no executor");
 }
 
 #[test]
