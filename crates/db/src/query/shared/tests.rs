@@ -57,6 +57,15 @@ fn run_query(
     database.run_shared(&database.prepare(script)?, &Parameters::new(), &options, accept)
 }
 
+/// Waits until a condition holds. The test fails if that takes longer than [`PATIENCE`].
+fn wait_until(holds: &dyn Fn() -> bool) {
+    let begin = std::time::Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "it never came true");
+        thread::yield_now();
+    }
+}
+
 /// Runs `work` on another thread. The test fails if `work` takes longer than [`PATIENCE`].
 fn within_patience<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (say, heard) = channel();
@@ -119,19 +128,38 @@ fn a_reader_that_leaves_a_full_queue_leaves_no_task() {
     let gauges = Arc::new(QueryGauges::default());
     let options = QueryOptions { gauges: Some(gauges.clone()), ..QueryOptions::default() };
     let executors = database.executors().unwrap();
-    let begin = std::time::Instant::now();
-    let wait_until = |holds: &dyn Fn() -> bool| {
-        while !holds() {
-            assert!(begin.elapsed() < PATIENCE, "it never came true");
-            thread::yield_now();
-        }
-    };
     let ended = run_query(&database, ENDLESS_RESULTS, options, &mut |_| {
         wait_until(&|| executors.load().queued == 0 && executors.load().busy == 0);
         Err(Error::invalid("enough"))
     });
     assert_eq!(ended.unwrap_err().message(), "enough");
     wait_until(&|| Arc::strong_count(&gauges) == 1);
+}
+
+/// Helpers are dropped with the query that they help, whether it ends early or not.
+#[test]
+fn helpers_of_queries_that_have_ended_are_dropped() {
+    let database = executors(2);
+    let transaction = database.begin().unwrap();
+    let ids: Vec<_> = (0..5_000_i64).map(Into::into).collect();
+    transaction.insert_vertices(database.catalog().intern_label_text("node"), &ids).unwrap();
+    transaction.commit().unwrap();
+    let mut helped = 0;
+    for millis in 0..40 {
+        let gauges = Arc::new(QueryGauges::default());
+        let limits = QueryLimits { time_nanos: (millis < 30).then_some(millis * 2_000_000), ..QueryLimits::default() };
+        let options = QueryOptions { limits, gauges: Some(gauges.clone()), ..QueryOptions::default() };
+        let script = if millis < 30 {
+            "g.V().as('a').V().where(neq('a')).count()"
+        } else {
+            "g.V().as('a').V().limit(1000000).count()"
+        };
+        let ended = run_query(&database, script, options, &mut |_| Ok(()));
+        assert_eq!(ended.is_err(), millis < 30);
+        wait_until(&|| Arc::strong_count(&gauges) == 1);
+        helped += gauges.read().parcels;
+    }
+    assert!(helped > 0, "no query had helpers");
 }
 
 /// One thread waits for a turn while another ends the query. Whichever is first, the query ends once and releases its
