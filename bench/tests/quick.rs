@@ -107,7 +107,7 @@ fn queries_have_a_row_for_each_number_of_executors() {
             |variant: &str| report.rows.iter().filter(|row| row.suite == suite && row.variant == variant).count();
         let queries = count("1 executor");
         assert!(queries >= 4, "{suite}: {queries} queries");
-        for variant in ["2 executors", "client's thread", "ceiling: two copies", "2 executors : 1"] {
+        for variant in ["2 executors", "client's thread", "ceiling: two copies", "2 executors : client"] {
             assert_eq!(count(variant), queries, "{suite}: {variant}");
         }
         assert!(report.notes.iter().any(|(of, note)| *of == suite && note.contains("--data")), "{suite} left data out");
