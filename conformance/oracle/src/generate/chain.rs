@@ -259,6 +259,7 @@ impl Generator {
             Self::constant,
             Self::project,
             Self::reduce,
+            Self::reduce_in_branches,
             Self::fold,
             Self::group,
             Self::aggregate,
@@ -296,6 +297,9 @@ impl Generator {
         if state.kind == ObjectKind::Vertex {
             actions.extend([Self::meet_again as Action; 2]);
             actions.push(Self::optional_hop);
+            if self.depth < self.options.depth_max {
+                actions.extend([Self::test_degrees as Action; 2]);
+            }
         }
         // Actions that need a rare state come up often in that state.
         if state.position == ChainPosition::Top && state.history {

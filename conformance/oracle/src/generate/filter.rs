@@ -110,6 +110,55 @@ impl Generator {
         chain.push(name, [nested(child.steps)]);
     }
 
+    /// Filters by numbers of edges.
+    pub fn test_degrees(&mut self, chain: &mut Chain) {
+        let name = *["where", "filter", "not", "and", "or"].choose(&mut self.rng).expect("not empty");
+        let count = if matches!(name, "and" | "or") { self.rng.random_range(1..4) } else { 1 };
+        let operands = (0..count).map(|_| nested(self.degree_test())).collect();
+        chain.steps.push(Instruction::new(name, operands));
+    }
+
+    /// A hop, mostly counted and tested.
+    fn degree_test(&mut self) -> Vec<Instruction> {
+        let name = *["out", "in", "both", "outE", "inE", "bothE"].choose(&mut self.rng).expect("not empty");
+        let labels = (0..self.rng.random_range(0..3)).map(|_| text(self.edge_label())).collect();
+        let mut steps = vec![Instruction::new(name, labels)];
+        match self.rng.random_range(0..8) {
+            0 => steps = vec![step("optional", [nested(steps)])],
+            1 => steps.push(step("dedup", [])),
+            _ => {}
+        }
+        if self.rng.random_bool(0.8) {
+            let test = self.test_of_count();
+            steps.extend([step("count", []), step("is", [test])]);
+        }
+        steps
+    }
+
+    /// A test that a small count may pass or fail.
+    fn test_of_count(&mut self) -> Argument {
+        use Comparison::{Eq, Gt, Gte, Lt, Lte, Neq};
+        let mut number = || {
+            let number: i32 = self.rng.random_range(0..4);
+            match self.rng.random_range(0..8) {
+                0 => Argument::Value(Value::I64(i64::from(number))),
+                1 => Argument::Value(Value::F64(f64::from(number) + 0.5)),
+                _ => int(number),
+            }
+        };
+        let (a, b) = (number(), number());
+        let compare = |comparison, operand| Predicate::Compare(comparison, Box::new(operand));
+        Argument::Predicate(match self.rng.random_range(0..9) {
+            0 => return a,
+            1 => Predicate::Within(vec![a, b]),
+            2 => Predicate::Without(vec![a, b]),
+            3 => Predicate::And(vec![compare(Gte, a), compare(Lt, b)]),
+            4 => Predicate::Or(vec![compare(Lt, a), compare(Gt, b)]),
+            5 => Predicate::Not(Box::new(compare(Gt, a))),
+            _ => compare(*[Eq, Neq, Lt, Lte, Gt, Gte].choose(&mut self.rng).expect("not empty"), a),
+        })
+    }
+
     pub fn connective(&mut self, chain: &mut Chain) {
         if chain.state.kind.is_element() && self.rng.random_bool(0.2) {
             return self.infix(chain);

@@ -23,16 +23,7 @@ impl Generator {
             return;
         }
         let kind = chain.state.kind.clone();
-        let mut choices = vec![("count", ObjectKind::Int(64)); 2];
-        if kind.is_number() {
-            choices.extend(["sum", "min", "max"].map(|name| (name, kind.clone())));
-            choices.push(("mean", ObjectKind::Opaque));
-        } else if kind == ObjectKind::Text {
-            choices.extend(["min", "max"].map(|name| (name, kind.clone())));
-        } else if kind == ObjectKind::Mixed && self.rng.random_bool(0.1) {
-            // A text among the numbers is an error on both sides.
-            choices.push(("sum", ObjectKind::Opaque));
-        }
+        let choices = self.reductions(&kind);
         if kind.is_number() && self.rng.random_bool(0.15) {
             let operator = *[Operator::Sum, Operator::Max].choose(&mut self.rng).expect("not empty");
             chain.push("fold", [Argument::Value(Value::F64(0.0)), Argument::Operator(operator)]);
@@ -41,6 +32,52 @@ impl Generator {
         let (name, made) = choices.choose(&mut self.rng).expect("not empty").clone();
         chain.push(name, []);
         chain.reduces(made);
+    }
+
+    /// The reductions of objects of a kind, with the kinds of their results.
+    fn reductions(&mut self, kind: &ObjectKind) -> Vec<(&'static str, ObjectKind)> {
+        let mut choices = vec![("count", ObjectKind::Int(64)); 2];
+        if kind.is_number() {
+            choices.extend(["sum", "min", "max"].map(|name| (name, kind.clone())));
+            choices.push(("mean", ObjectKind::Opaque));
+        } else if *kind == ObjectKind::Text {
+            choices.extend(["min", "max"].map(|name| (name, kind.clone())));
+        } else if *kind == ObjectKind::Mixed && self.rng.random_bool(0.1) {
+            // A text among the numbers is an error on both sides.
+            choices.push(("sum", ObjectKind::Opaque));
+        }
+        choices
+    }
+
+    /// Several reductions of the same values, each in a branch of its own; now and then one with a step after it.
+    pub fn reduce_in_branches(&mut self, chain: &mut Chain) {
+        if !Self::may_reduce(chain) || self.rng.random_bool(0.3) {
+            return;
+        }
+        let mut kind = chain.state.kind.clone();
+        let mut first = Vec::new();
+        if kind.is_element() {
+            let key = self.key(&kind);
+            first.push(step("values", [text(key.name)]));
+            kind = key.kind.clone();
+        }
+        let choices = self.reductions(&kind);
+        let in_each = self.rng.random_bool(0.5);
+        let branches = (0..self.rng.random_range(2..5)).map(|_| {
+            let mut branch = if in_each { first.clone() } else { Vec::new() };
+            branch.push(step(choices.choose(&mut self.rng).expect("not empty").0, []));
+            if self.rng.random_bool(0.05) {
+                branch.push(step("identity", []));
+            }
+            nested(branch)
+        });
+        let union = Instruction::new("union", branches.collect());
+        if !in_each {
+            chain.steps.append(&mut first);
+        }
+        chain.steps.push(union);
+        chain.reduces(ObjectKind::Opaque);
+        (chain.state.ordered, chain.state.clustered) = (false, false);
     }
 
     pub fn fold(&mut self, chain: &mut Chain) {
