@@ -74,7 +74,7 @@ fn sorted(results: Vec<(Value, u64)>) -> Vec<String> {
 }
 
 /// Operators ask for all that they read: a strict view refuses anything else.
-const ASKING: [&str; 42] = [
+const ASKING: [&str; 51] = [
     "g.V().count()",
     "g.E().count()",
     "g.V().hasLabel('person').count()",
@@ -100,6 +100,15 @@ const ASKING: [&str; 42] = [
     "g.V().where(out('knows')).count()",
     "g.V().out().count()",
     "g.V().optional(out('knows')).count()",
+    "g.V().where(out('knows').count().is(P.gt(2))).count()",
+    "g.V().or(out('knows').count().is(P.lt(2)), inE('likes'), both('knows').count().is(6)).count()",
+    "g.V().groupCount().by(both().count())",
+    "g.V().order().by(inE('knows').count()).by('name').limit(20).values('name')",
+    "g.V().project('n', 'd').by('name').by(out('knows').count())",
+    "g.V().as('a').out().as('b').select('a', 'b').by(in('knows').count()).by(out('knows').count())",
+    "g.V(3).out().fold().order(local).by(out('knows').count()).by('name')",
+    "g.V().values('age').union(sum(), max(), count())",
+    "g.V().out().union(values('age').min(), values('age').count())",
     "g.V().optional(out('likes')).optional(in('knows')).values('name')",
     "g.V().as('a').optional(outE('knows').as('b')).select('b').id()",
     "g.V().groupCount().by('age')",

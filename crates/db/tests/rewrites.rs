@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use mangrove::{Database, Parameters, PlanOptions, Prepared, QueryGauges, QueryOptions, Value};
+use mangrove::{
+    Database, Error, Isolation, Parameters, PlanOptions, Prepared, QueryGauges, QueryOptions, TransactionOptions, Value,
+};
 use mangrove_gremlin::Terminal;
 use mangrove_gremlin::script::{ParseOptions, Statement, parse_one};
 
@@ -90,6 +92,102 @@ const SCRIPTS: &[&str] = &[
     "g.V().both().and(out('x').out('y'), __.in('x').in('y')).limit(100000).values('n')",
 ];
 
+/// Every form that the rules for degrees and for shared reductions look for, and near misses.
+const DEGREES_AND_REDUCTIONS: &[&str] = &[
+    // Tests of degrees, alone and together; of edges, neighbors and other things; negated, nested and in loops.
+    "g.V().where(out('x').count().is(gt(1))).values('n')",
+    "g.V().filter(both().count().is(between(2, 5))).values('n')",
+    "g.V().where(__.inE('x', 'y').count().is(within(1, 3))).values('n')",
+    "g.V().where(outE('y').count().is(neq(2))).values('n')",
+    "g.V().where(bothE('z').count().is(lt(1))).values('n')",
+    "g.V().where(out('x').count().is(outside(1, 3))).values('n')",
+    "g.V().where(out().count().is(P.not(gt(2)).or(eq(5)))).values('n')",
+    "g.V().where(out('x').count().is('2')).values('n')",
+    "g.V().where(out('x').count().is(1.5)).values('n')",
+    "g.V().where(optional(out('x')).count().is(lte(1))).values('n')",
+    "g.V().not(both('x').count().is(gte(2))).values('n')",
+    "g.V().or(out('x').count().is(gt(2)), __.in('y'), bothE().count().is(3)).values('n')",
+    "g.V().or(out('x'), outE('y')).values('n')",
+    "g.V().or(out('x').count().is(gt(2)), has('n', 1)).values('n')",
+    "g.V().not(or(out('x').count().is(gt(2)), __.in('y'))).values('n')",
+    "g.V().and(out('x').count().is(gt(0)), __.in('y').count().is(lt(3)), has('n', lt(6))).values('n')",
+    "g.V().and(or(out('x'), __.in('x')), not(out('y').count().is(gt(2)))).values('n')",
+    "g.V().both().both().where(out('x').count().is(gt(1))).values('n')",
+    "g.V().both().both().where(out('x').count().is(gt(1))).count()",
+    "g.V().repeat(both().where(out('x').count().is(lt(3)))).times(2).dedup().values('n')",
+    "g.V().as('a').out().where(__.in().count().is(gt(1))).where(neq('a')).path().by('n')",
+    "g.V().where(out('x').where(out('y').count().is(1))).values('n')",
+    "g.V().where(out('x').has('n', gt(2)).count().is(1)).values('n')",
+    "g.V().where(out('x').dedup().count().is(2)).values('n')",
+    "g.V().where(out('x').count().as('c').is(gt(1)).where(eq('c'))).values('n')",
+    "g.withBulk(false).V().both().barrier().where(out().count().is(gt(1))).values('n')",
+    "g.withSack(1).V().both().where(out().count().is(gt(1))).sack(sum).by(__.in().count()).sack()",
+    "g.V().aggregate('s').where(out().count().is(gt(1))).aggregate('s').cap('s').unfold().values('n')",
+    "g.withStrategies(new SubgraphStrategy(edges: hasLabel('x'))).V().where(both().count().is(2)).values('n')",
+    "g.withStrategies(new SubgraphStrategy(vertices: has('n', gt(1)))).V().order().by(both().count()).by('n').values('n').fold()",
+    // Objects that have no degree.
+    "g.V().values('n').where(out().count().is(gt(1)))",
+    "g.E().where(outE('x').count().is(gt(1)))",
+    "g.inject(1).or(out().count().is(2), __.inE('x'), bothE('x').count().is(1))",
+    "g.inject(1).project('a').by(outE().count())",
+    "g.V().union(identity(), outE()).order().by(bothE('x').count())",
+    "g.V().union(identity(), outE()).order().by(label()).by(out('x').count()).limit(1000)",
+    "g.inject(1, 2).groupCount().by(optional(out()).count())",
+    // Degrees as keys.
+    "g.V().order().by(out('x').count()).by('n').values('n').fold()",
+    "g.V().order().by('n', desc).by(out('x').count()).values('n').fold()",
+    "g.V().order().by(bothE('x', 'y').count(), desc).by('n').limit(3).values('n').fold()",
+    "g.V().both().groupCount().by(out('x').count()).unfold()",
+    "g.V().both().group().by(__.in().count()).by(count()).unfold()",
+    "g.V().both().group().by(out('x').count()).by(both('y').count()).unfold()",
+    "g.V().dedup().by(out('x').count()).count()",
+    "g.V().project('n', 'x', 'y').by('n').by(out('x').count()).by(optional(__.in('y')).count())",
+    "g.V().project('n', 'x', 'y').by('n').by(out('x').count()).by(out('y').values('n').max())",
+    "g.V().as('a').out('x').as('b').select('a', 'b').by(out('x').count()).by(__.in('y').count())",
+    "g.V().as('a').out().as('b').where('a', lt('b')).by(both().count()).select('a', 'b').by('n')",
+    "g.V().out().out().path().by('n').by(out('x').count())",
+    "g.V().fold().order(local).by(out('x').count()).by('n').unfold().values('n').fold()",
+    "g.V().order().by('n').project('n', 'd').by('n').by(out('y').count()).fold()",
+    "g.V().has('n', lt(4)).math('_ * 2').by(out('x').count())",
+    "g.V().choose(out('x').count()).option(1, values('n')).option(gt(2), constant('many')).option(none, constant('few'))",
+    "g.withStrategies(ProductiveByStrategy).V().groupCount().by(out('x').count()).unfold()",
+    "g.V().both().aggregate('s').by(out('x').count()).cap('s').unfold()",
+    "g.V().tree().by(out('x').count())",
+    // Several reductions of the same values.
+    "g.V().values('n').union(sum(), max(), count())",
+    "g.V().values('n').union(count(), min(), mean(), min()).fold()",
+    "g.V().union(values('n').mean(), values('n').max(), values('n').count())",
+    "g.V().union(values('n').mean(), count())",
+    "g.V().both().both().values('n').union(sum(), count(), mean())",
+    "g.V().both().both().union(values('n').sum(), values('n').count())",
+    "g.V().both().out().in().union(count(), count())",
+    "g.V().values('n').is(gt(2)).union(sum(), count()).fold()",
+    "g.V().values('n', 'z').union(sum(), count())",
+    "g.V().values('z').union(sum(), max(), mean(), count())",
+    "g.V().has('n', gt(100)).values('n').union(count(), min(), count(), sum())",
+    "g.V().label().union(max(), count())",
+    "g.V().label().union(count(), sum())",
+    "g.V().union(identity(), label()).union(count(), max())",
+    "g.inject(null, 1, 2.5d, null).union(sum(), mean(), count(), min())",
+    "g.inject(null, null).union(sum(), mean(), count(), min())",
+    "g.V().local(out().values('n').union(count(), max()).fold())",
+    "g.V().local(union(out().values('n').count(), out().values('n').max()).fold())",
+    "g.V().where(out().values('n').union(sum(), max()).is(gt(5))).values('n')",
+    "g.V().map(out().values('n').union(min(), max())).fold()",
+    "g.V().both().group().by('n').by(both().values('n').union(sum(), count()).fold()).unfold()",
+    "g.V().both().barrier().local(values('n').union(sum(), count())).sum()",
+    "g.V().values('n').union(mean(), fold()).count()",
+    "g.V().values('n').union(max().math('_ * 2'), count())",
+    "g.V().values('n').as('v').union(max(), count()).path()",
+    "g.V().values('n').union(max(), count()).path()",
+    "g.V().values('n').union(max().as('m'), count()).as('r').select('r')",
+    "g.V().order().by('n', desc).values('n').union(sum(), count()).fold()",
+    "g.withSack(1).V().values('n').union(sum(), count()).sack()",
+    "g.withBulk(false).V().both().barrier().values('n').union(sum(), count())",
+    "g.V().values('n').aggregate('s').union(sum(), count()).cap('s').unfold()",
+    "g.V().repeat(both()).times(2).values('n').union(max(), count()).is(gt(0))",
+];
+
 /// Vertices with numbers `n`, and edges `x` and `y` between them.
 fn graph(size: usize, edges: &[(usize, usize, bool)]) -> Database {
     let db = Database::in_memory();
@@ -104,14 +202,22 @@ fn graph(size: usize, edges: &[(usize, usize, bool)]) -> Database {
     db
 }
 
-/// The answer, sorted; an error as its message.
-fn answer(db: &Database, script: &str, options: PlanOptions) -> Result<Vec<String>, String> {
+/// The message of an error, without the step: one operator may do the work of several.
+fn message(error: Error) -> String {
+    error.message().split(" (in the step").next().unwrap_or_default().to_owned()
+}
+
+fn prepared(script: &str, options: PlanOptions) -> Result<Prepared, String> {
     let parsed = parse_one(script, &ParseOptions::default());
     let Ok(Statement::Traversal { bytecode, .. }) = parsed else { panic!("{script}: {parsed:?}") };
-    let prepared = Prepared::with_options(&bytecode, Terminal::None, options).map_err(|e| e.message().to_owned())?;
+    Prepared::with_options(&bytecode, Terminal::None, options).map_err(message)
+}
+
+/// The answer, sorted; an error as its message.
+fn answer(db: &Database, script: &str, options: PlanOptions) -> Result<Vec<String>, String> {
+    let prepared = prepared(script, options)?;
     let results = db.run(&prepared, &Parameters::new()).and_then(mangrove::ResultStream::collect);
-    let mut shown: Vec<String> =
-        results.map_err(|e| e.message().to_owned())?.iter().map(|value: &Value| format!("{value:?}")).collect();
+    let mut shown: Vec<String> = results.map_err(message)?.iter().map(|value: &Value| format!("{value:?}")).collect();
     shown.sort();
     Ok(shown)
 }
@@ -134,9 +240,47 @@ fn random_graph(seed: u64) -> Database {
 fn optimized_plans_answer_as_plain_ones() {
     for seed in 1..=12 {
         let db = random_graph(seed);
-        for script in SCRIPTS {
+        for script in SCRIPTS.iter().chain(DEGREES_AND_REDUCTIONS) {
             let plain = answer(&db, script, PlanOptions::NONE);
             assert_eq!(answer(&db, script, PlanOptions::default()), plain, "seed {seed}: {script}");
+        }
+    }
+}
+
+/// A transaction with changes of its own reads pages that others do not see yet, in both isolation levels, alone and with
+/// helpers.
+#[test]
+fn optimized_plans_answer_as_plain_ones_after_changes_of_the_same_transaction() {
+    for (seed, isolation) in (21..).zip([Isolation::Snapshot, Isolation::Serializable, Isolation::Snapshot]) {
+        let db = random_graph(seed);
+        let options = TransactionOptions { isolation, ..TransactionOptions::default() };
+        let transaction = db.begin_with(options).unwrap();
+        for change in [
+            "g.V().has('n', lt(3)).as('v').addE('x').to(__.V().has('n', 0)).addE('y').from('v').to('v')",
+            "g.addV('v').property('n', 20).as('v').addE('x').to(__.V().has('n', 0))",
+            "g.E().hasLabel('y').limit(2).drop()",
+            "g.V().has('n', 2).property('n', 2.5d)",
+        ] {
+            transaction.query(change).unwrap().collect().unwrap();
+        }
+        for script in DEGREES_AND_REDUCTIONS {
+            let run = |options, helped: Option<u64>| {
+                let (parameters, query) = (Parameters::new(), QueryOptions::default());
+                let prepared = prepared(script, options)?;
+                let results = match helped {
+                    Some(seed) => transaction.run_helped(&prepared, &parameters, &query, seed),
+                    None => transaction.run(&prepared, &parameters).and_then(mangrove::ResultStream::collect_bulked),
+                };
+                let results = results.map_err(message)?;
+                let mut shown: Vec<String> =
+                    results.iter().flat_map(|(value, times)| vec![format!("{value:?}"); *times as usize]).collect();
+                shown.sort();
+                Ok::<_, String>(shown)
+            };
+            let plain = run(PlanOptions::NONE, None);
+            for helped in [None, Some(1), Some(2)] {
+                assert_eq!(run(PlanOptions::default(), helped), plain, "seed {seed}, helped {helped:?}: {script}");
+            }
         }
     }
 }

@@ -5,10 +5,10 @@
 
 use mangrove_graph::{ElementKind, Value};
 
-use crate::logical::{ChooseOption, Condition, LabelTest, Operand, Test};
+use crate::logical::{ChooseOption, Condition, FilterKind, LabelTest, Operand, Test};
 use crate::physical::{
-    Access, Computation, ComputedOperand, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over, PathRequirement,
-    PhysicalPlan, Pipeline, Purpose, RepeatScope, Scheduling, Stage,
+    Access, Computation, ComputedOperand, Degree, DegreeTest, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over,
+    PathRequirement, PhysicalPlan, Pipeline, Purpose, RepeatScope, Scheduling, Stage,
 };
 
 /// The plan as text.
@@ -118,6 +118,14 @@ fn edge_text(edge: &EdgeTo) -> String {
     format!("{direction}{labels} to {}", edge.name)
 }
 
+/// `degree out knows`
+fn degree_text(degree: &Degree) -> String {
+    let direction = format!("{:?}", degree.direction).to_lowercase();
+    let labels = if degree.labels.is_empty() { String::new() } else { format!(" {}", degree.labels.join(" | ")) };
+    let least = if degree.optional { " (at least 1)" } else { "" };
+    format!("degree {direction}{labels}{least}")
+}
+
 /// An operator in a few words, as a line of the plan.
 pub fn describe(operator: &Op) -> String {
     let labels_of = |labels: &[crate::logical::Name]| match labels {
@@ -139,7 +147,7 @@ pub fn describe(operator: &Op) -> String {
             };
             format!("count all {what}{}", labels_of(labels.as_deref().unwrap_or_default()))
         }
-        Op::CountExpand { direction: d, labels, optional } => {
+        Op::CountExpand(Degree { direction: d, labels, optional, .. }) => {
             let least = if *optional { ", at least one a row" } else { "" };
             format!("count {}{}{least}", direction(d), labels_of(labels))
         }
@@ -163,6 +171,11 @@ pub fn describe(operator: &Op) -> String {
         Op::Filter(conditions) => format!("filter{}", conditions_text(conditions)),
         Op::HasEdges { direction: d, labels, negate } => {
             format!("{} edge {}{}", if *negate { "has no" } else { "has" }, direction(d), labels_of(labels))
+        }
+        Op::TestDegrees { kind, tests } => {
+            let test = |test: &DegreeTest| format!("{} {}", degree_text(&test.degree), test_text(&test.test));
+            let has = if *kind == FilterKind::None { "has no" } else { "has" };
+            format!("{has} {}", tests.iter().map(test).collect::<Vec<_>>().join(" or "))
         }
         Op::Is(test) => format!("is {}", test_text(test)),
         Op::Modulate(modulate) => modulate_text(modulate),
@@ -190,6 +203,10 @@ pub fn describe(operator: &Op) -> String {
             format!("range {}..{}", number(low), high.as_ref().map_or(String::new(), number))
         }
         Op::Reduce(reduction) => format!("{reduction:?}").to_lowercase(),
+        Op::ReduceMany { of, reductions } => {
+            let names: Vec<String> = reductions.iter().map(|r| format!("{r:?}").to_lowercase()).collect();
+            format!("{}{}", names.join(", "), of.key().map_or(String::new(), |key| format!(" of {key}")))
+        }
         Op::ReduceValues { key, reduction } => format!("{} of {key}", format!("{reduction:?}").to_lowercase()),
         Op::Local(local) => {
             let turn = match (local.serial, local.ordered) {
@@ -254,6 +271,7 @@ pub fn modulate_text(modulate: &Modulate) -> String {
         Computation::Priority(key) => format!("{key}, which orders the work"),
         Computation::Token(token) => format!("T.{}", format!("{token:?}").to_lowercase()),
         Computation::Column(column) => column.name().to_owned(),
+        Computation::Degree(degree) => degree_text(degree),
         Computation::Test(test) => test_text(test),
         Computation::First(_) => "first result".to_owned(),
         Computation::Exists(_) => "whether there is a result".to_owned(),

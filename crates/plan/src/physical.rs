@@ -12,20 +12,24 @@
 //! - **PLAN-5.** Rules and `explain()` learn the properties of an operator from two matches without a default arm:
 //!   `traits.rs` and `nested.rs`. So the code does not compile until a new operator has its arms there.
 
+mod degree;
 mod edge_to;
 mod modulate;
 mod nested;
 mod order_reader;
+mod reduced;
 mod scope;
 mod traits;
 
 use mangrove_graph::{Direction, ElementKind, IndexId, Token};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
+pub use degree::{Degree, DegreeTest};
 pub use edge_to::EdgeTo;
 pub use modulate::{Computation, Modulate, Over};
 pub use nested::Purpose;
 pub use order_reader::OrderReader;
+pub use reduced::Reduced;
 pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope, Scheduling};
 pub use traits::Role;
 
@@ -34,8 +38,8 @@ use crate::logical::files::FileStep;
 use crate::logical::function::Function;
 use crate::logical::upsert::{MergeMap, Upsert};
 use crate::logical::{
-    ChooseOption, Condition, EdgeEnd, LabelTest, Lookup, MapTokens, Name, Operand, Quantifier, Reduction, ScopePolicy,
-    Segment, Test,
+    ChooseOption, Condition, EdgeEnd, FilterKind, LabelTest, Lookup, MapTokens, Name, Operand, Quantifier, Reduction,
+    ScopePolicy, Segment, Test,
 };
 
 /// A whole plan.
@@ -267,6 +271,13 @@ pub enum Op {
         /// Keeps the vertices that lack one.
         negate: bool,
     },
+    /// Keeps vertices by tests of their degrees: `where(out().count().is(gt(3)))`, without a scope.
+    TestDegrees {
+        /// How the tests decide.
+        kind: FilterKind,
+        /// The tests.
+        tests: Vec<DegreeTest>,
+    },
     /// A test of the object.
     Is(Test),
     /// A test of the members of a collection.
@@ -414,15 +425,16 @@ pub enum Op {
         /// The reduction: neither a count nor a list.
         reduction: Reduction,
     },
-    /// The number of neighbors of all rows together: `out().count()`, answered from degrees.
-    CountExpand {
-        /// The direction of the edges.
-        direction: Direction,
-        /// Edge labels; empty: all.
-        labels: Vec<Name>,
-        /// A row without such an edge counts once: `optional(out()).count()`.
-        optional: bool,
+    /// Several reductions of the same rows, with a row for each: `union(mean(), max())`. They are counts, sums, means,
+    /// minima and maxima.
+    ReduceMany {
+        /// The values that they reduce.
+        of: Reduced,
+        /// The reductions, in the order of their rows.
+        reductions: Vec<Reduction>,
     },
+    /// The number of neighbors of all rows together: `out().count()`, answered from degrees.
+    CountExpand(Degree),
     /// Sorts by computed columns. With a limit, it keeps only the first rows.
     Order {
         /// The order of each computed column.

@@ -130,7 +130,7 @@ fn scopes_let_rows_in_and_out_in_steps() {
         ("g.V().limit(20).local(__.V().limit(1000).order().by('n')).order().by('n')", 20_000),
         ("g.V().order().by('n').limit(20).flatMap(union(__.V().limit(500), __.V().limit(500)))", 20_000),
         ("g.V().where(out().has('n'))", COUNT),
-        ("g.V().project('a').by(out().count())", COUNT),
+        ("g.V().project('a').by(out().has('n').count())", COUNT),
     ] {
         check(&graph, script, results);
     }

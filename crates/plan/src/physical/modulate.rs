@@ -3,7 +3,7 @@
 use mangrove_graph::Token;
 use mangrove_gremlin::Column;
 
-use super::{Pipeline, Scheduling};
+use super::{Degree, Pipeline, Scheduling};
 use crate::logical::{Lookup, Name, Segment, Test};
 
 /// Fills computed columns with the values that `by()`s have for objects of a row.
@@ -60,6 +60,8 @@ pub enum Computation {
     Token(Token),
     /// Keys or values of a map.
     Column(Column),
+    /// The degree of a vertex: `by(out().count())`, without a scope.
+    Degree(Degree),
     /// True if a test holds, else false.
     Test(Test),
     /// The first result of a pipeline.

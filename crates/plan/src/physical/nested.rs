@@ -62,6 +62,7 @@ macro_rules! define_visitor {
                             | Computation::Priority(_)
                             | Computation::Token(_)
                             | Computation::Column(_)
+                            | Computation::Degree(_)
                             | Computation::Test(_) => {}
                         }
                     }
@@ -104,6 +105,7 @@ macro_rules! define_visitor {
                 | Op::EdgeVertex(_)
                 | Op::Filter(_)
                 | Op::HasEdges { .. }
+                | Op::TestDegrees { .. }
                 | Op::Is(_)
                 | Op::Members(..)
                 | Op::CompareName { .. }
@@ -139,7 +141,8 @@ macro_rules! define_visitor {
                 | Op::SelectKey(_)
                 | Op::Reduce(_)
                 | Op::ReduceValues { .. }
-                | Op::CountExpand { .. }
+                | Op::ReduceMany { .. }
+                | Op::CountExpand(_)
                 | Op::Order { .. }
                 | Op::Dedup { .. }
                 | Op::Range { .. }

@@ -124,6 +124,7 @@ impl Op {
             Op::Format(_) => reading("format").makes_objects(),
             Op::HasEdgeTo { .. } => reading("has edge to").tests(),
             Op::HasEdges { .. } => reading("has edge").tests(),
+            Op::TestDegrees { .. } => reading("has degree").tests(),
             Op::Filter(_) => reading("filter").tests(),
             Op::Modulate(modulate) => {
                 let is_plain = |by: &Computation| !matches!(by, Computation::First(_) | Computation::Exists(_));
@@ -188,7 +189,8 @@ impl Op {
             Op::Reduce(Reduction::Fold) => reduction("fold"),
             Op::Reduce(_) => reduction("reduce").counts_by_bulk(),
             Op::ReduceValues { .. } => reduction("reduce values").counts_by_bulk(),
-            Op::CountExpand { .. } => reduction("count neighbors").hops().counts_by_bulk(),
+            Op::ReduceMany { .. } => reduction("reduce").counts_by_bulk(),
+            Op::CountExpand(_) => reduction("count neighbors").hops().counts_by_bulk(),
             Op::FoldInto(..) => reduction("fold into a seed"),
             Op::Cap(_) => reduction("cap").leaves_traces(),
 

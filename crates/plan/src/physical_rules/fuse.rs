@@ -12,7 +12,7 @@ use mangrove_graph::ElementKind;
 use mangrove_gremlin::Order;
 
 use crate::logical::{Operand, Reduction};
-use crate::physical::{Access, Op, Stage};
+use crate::physical::{Access, Degree, Op, Stage};
 use crate::physical_rules::Names;
 
 pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
@@ -32,11 +32,13 @@ pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
 
 fn fused(first: &Op, second: &Op) -> Option<Op> {
     match (first, second) {
-        (Op::Expand { direction, labels, .. }, Op::Reduce(Reduction::Count)) => {
-            Some(Op::CountExpand { direction: *direction, labels: labels.clone(), optional: false })
+        (Op::Expand { direction, labels, to_edges }, Op::Reduce(Reduction::Count)) => {
+            let (direction, labels, to_edges) = (*direction, labels.clone(), *to_edges);
+            Some(Op::CountExpand(Degree { direction, labels, to_edges, optional: false }))
         }
-        (Op::OptionalExpand { direction, labels, .. }, Op::Reduce(Reduction::Count)) => {
-            Some(Op::CountExpand { direction: *direction, labels: labels.clone(), optional: true })
+        (Op::OptionalExpand { direction, labels, to_edges }, Op::Reduce(Reduction::Count)) => {
+            let (direction, labels, to_edges) = (*direction, labels.clone(), *to_edges);
+            Some(Op::CountExpand(Degree { direction, labels, to_edges, optional: true }))
         }
         (Op::Vertices { access, conditions }, Op::Reduce(Reduction::Count)) if conditions.is_empty() => {
             count_all(ElementKind::Vertex, access)

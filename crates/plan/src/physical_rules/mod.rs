@@ -15,6 +15,9 @@ mod merge_in_loops;
 mod optional_hop;
 mod pass_early;
 mod search_from_here;
+mod share_reductions;
+mod take_degrees;
+mod test_degrees;
 mod test_for_edge;
 mod walks;
 
@@ -60,6 +63,9 @@ struct Rule {
 const RULES: &[Rule] = &[
     Rule { name: "optional hop", scope: Scope::Chain, apply: |stages, _| optional_hop::apply(stages) },
     Rule { name: "fuse neighbors", scope: Scope::Chain, apply: fuse::apply },
+    Rule { name: "share reductions", scope: Scope::Chain, apply: |stages, _| share_reductions::apply(stages) },
+    Rule { name: "test degrees", scope: Scope::ReadingChain, apply: |stages, _| test_degrees::apply(stages) },
+    Rule { name: "take degrees", scope: Scope::ReadingChain, apply: |stages, _| take_degrees::apply(stages) },
     Rule { name: "follow to a known vertex", scope: Scope::ReadingChain, apply: follow_to::apply },
     Rule { name: "search from here", scope: Scope::ReadingChain, apply: search_from_here::apply },
     Rule { name: "test for an edge", scope: Scope::ReadingChain, apply: test_for_edge::apply },

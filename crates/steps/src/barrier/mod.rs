@@ -6,7 +6,7 @@
 //!
 //! | modules | steps |
 //! |---|---|
-//! | [`reduce`], [`reduce_values`], [`fold_into`], with [`partial`] and [`numbers`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
+//! | [`reduce`], [`reduce_values`], [`reduce_many`], [`fold_into`], with [`partial`] and [`numbers`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
 //! | [`order`], [`range`], [`sample`], [`time_limit`] | `order()`, `limit()`, `range()`, `tail()`, `sample()`, `coin()`, `timeLimit()` |
 //! | [`dedup`], [`seen`], [`seen_key`], [`element_set`], [`shared_seen`], [`shared_bits`], [`known_keys`], [`visited`] | `dedup()` |
 //! | [`barrier_step`], [`merge`], [`passing_merge`], [`shared_merge`], [`vertex_bulks`], `vertex_runs` | `barrier()`, and merging of equal traversers |
@@ -30,6 +30,7 @@ pub(crate) mod passing_merge;
 pub(crate) mod per_thread;
 pub(crate) mod range;
 pub(crate) mod reduce;
+pub(crate) mod reduce_many;
 pub(crate) mod reduce_values;
 pub(crate) mod sample;
 pub(crate) mod seen;

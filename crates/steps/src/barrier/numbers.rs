@@ -43,7 +43,8 @@ fn fold(state: &mut PartialReduction, kind: ReduceKind, numbers: NumberSlice<'_>
             Some(value) => return state.add(kind, value, 1),
             None => false,
         },
-        PartialReduction::Count(_) | PartialReduction::Fold(_) => false,
+        PartialReduction::Count(_) => return state.count(numbers.len() as u64),
+        PartialReduction::Fold(_) => false,
     };
     if done {
         return Ok(());

@@ -151,7 +151,7 @@ impl Operator<Rows> for Order {
         context: &'a ExecutionContext,
         _: &Arc<QueryControl>,
     ) -> Result<Need<'a>> {
-        Ok(KeyReader::needs(&self.readers, batch, context))
+        Ok(KeyReader::needs(&mut self.readers, batch, context))
     }
 
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {

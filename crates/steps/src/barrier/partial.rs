@@ -76,6 +76,16 @@ impl PartialReduction {
         Ok(())
     }
 
+    /// Returns true if nothing but nulls has come, and it is no count: its result is null, if it has one.
+    pub fn is_null(&self) -> bool {
+        match self {
+            PartialReduction::Sum(value) | PartialReduction::Extreme(value) | PartialReduction::Mean(value, _) => {
+                value.is_none()
+            }
+            PartialReduction::Count(_) | PartialReduction::Fold(_) => false,
+        }
+    }
+
     /// Adds to a count.
     pub fn count(&mut self, more: u64) -> Result<()> {
         match self {
@@ -244,20 +254,6 @@ impl BatchStates {
         BatchStates { kind, positions: FastMap::default(), tags: Vec::new(), states: Vec::new() }
     }
 
-    /// Adds the rows of a batch.
-    pub fn add(&mut self, batch: &Rows) -> Result<()> {
-        let kind = self.kind;
-        let counts = kind == ReduceKind::Language(Reduction::Count);
-        if batch.tags == Tags::One && (counts || kind == ReduceKind::Total) {
-            return self.state(0).count(count_batch(kind, batch)?);
-        }
-        (0..batch.len()).try_for_each(|row| {
-            // Counting reads no object.
-            let value = if counts { Value::Null } else { batch.object(row) };
-            self.state(batch.tag(row)).add(kind, value, batch.bulk(row))
-        })
-    }
-
     /// Returns a row for each state. Its object is the value of the state, its bulk the count. An empty computed column
     /// tells these rows from others ([`is_reduced`]).
     pub fn into_rows(self) -> Rows {
@@ -289,6 +285,20 @@ impl StatesByTag for BatchStates {
         };
         &mut self.states[at]
     }
+}
+
+/// Adds the objects of a batch to the states of a reduction that keeps no values.
+pub(super) fn add_batch(states: &mut impl StatesByTag, batch: &Rows) -> Result<()> {
+    let kind = states.kind();
+    let counts = kind == ReduceKind::Language(Reduction::Count);
+    if batch.tags == Tags::One && (counts || kind == ReduceKind::Total) {
+        return states.state(0).count(count_batch(kind, batch)?);
+    }
+    (0..batch.len()).try_for_each(|row| {
+        // Counting reads no object.
+        let value = if counts { Value::Null } else { batch.object(row) };
+        states.state(batch.tag(row)).add(kind, value, batch.bulk(row))
+    })
 }
 
 /// Returns true if a helper has reduced the batch: each row is a state. Such a batch has a computed column. A batch that

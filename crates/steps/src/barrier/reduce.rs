@@ -12,7 +12,9 @@ use mangrove_plan::logical::Reduction;
 
 use crate::barrier::numbers;
 pub(crate) use crate::barrier::partial::ReduceKind;
-use crate::barrier::partial::{BatchStates, GroupStates, PartialReduction, StatesByTag, count_batch, is_reduced};
+use crate::barrier::partial::{
+    BatchStates, GroupStates, PartialReduction, StatesByTag, add_batch, count_batch, is_reduced,
+};
 use crate::barrier::per_thread::PerThread;
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
@@ -79,7 +81,9 @@ fn add_objects(
         states.charge(group, bytes, out)?;
     }
     let mut states = GroupStates { kind, states: states.group(group) };
-    if let Some(numbers) = numbers_of(kind, batch, scratch) {
+    if reduces_numbers(kind)
+        && let Some(numbers) = numbers_of(batch, scratch)
+    {
         return numbers::add_to_states(&mut states, numbers, batch, |row| row);
     }
     let counts = kind == ReduceKind::Language(Reduction::Count);
@@ -98,13 +102,15 @@ fn add_objects(
     Ok(())
 }
 
-/// Returns the objects of a batch if they are numbers of one type and the reduction computes with them. If they are
-/// values, copies those of one instance to `scratch`; for several instances, that would cost more than it saves.
-fn numbers_of<'a>(kind: ReduceKind, batch: &'a Rows, scratch: &'a mut Numbers) -> Option<NumberSlice<'a>> {
+/// Returns true if a reduction computes with numbers.
+fn reduces_numbers(kind: ReduceKind) -> bool {
     use Reduction::{Max, Mean, Min, Sum};
-    if !matches!(kind, ReduceKind::Language(Sum | Mean | Min | Max)) {
-        return None;
-    }
+    matches!(kind, ReduceKind::Language(Sum | Mean | Min | Max))
+}
+
+/// Returns the objects of a batch if they are numbers of one type. If they are values, copies those of one instance to
+/// `scratch`; for several instances, that would cost more than it saves.
+pub(super) fn numbers_of<'a>(batch: &'a Rows, scratch: &'a mut Numbers) -> Option<NumberSlice<'a>> {
     let objects = batch.objects.values();
     if objects.is_empty() {
         return batch.objects.numbers();
@@ -146,9 +152,9 @@ impl Operator<Rows> for Reduce {
             return Ok(batch);
         }
         let mut states = BatchStates::new(kind);
-        match numbers_of(kind, &batch, &mut self.numbers) {
+        match numbers_of(&batch, &mut self.numbers).filter(|_| reduces_numbers(kind)) {
             Some(numbers) => numbers::add_to_states(&mut states, numbers, &batch, |row| row)?,
-            None => states.add(&batch)?,
+            None => add_batch(&mut states, &batch)?,
         }
         Ok(states.into_rows())
     }

@@ -32,7 +32,7 @@ use mangrove_plan::physical::{
 
 use crate::barrier::visited::Visited;
 use crate::build::ends::{Sink, Start};
-use crate::computed::keys::KeySource;
+use crate::computed::keys::{KeyPart, KeySource};
 use crate::row::map::{MapAdapter, MapOperator};
 use crate::row::operator::{RowAdapter, RowOperator};
 use crate::rows::{Remember, Rows};
@@ -266,19 +266,21 @@ impl Builder {
         Ok(tail)
     }
 
-    /// Returns the keys of a `by()` if the next operator reads them itself; `None` among them stands for the object.
-    /// That needs rows and state on one node.
-    fn own_keys(&self, by: &Op, reader: &Op) -> Option<Vec<Option<Name>>> {
+    /// Returns the keys of a `by()` if the next operator reads them itself. That needs rows and state on one node.
+    fn own_keys(&self, by: &Op, reader: &Op) -> Option<Vec<KeyPart>> {
         let Op::Modulate(ModulatePlan { over: Over::Current, by, productive, .. }) = by else { return None };
         let reads = self.nodes == 1
             && !productive.contains(&true)
             && matches!(reader, Op::Order { .. } | Op::GroupCount { .. } | Op::Group { .. });
-        let key = |computation: &Computation| match computation {
-            Computation::Key(key) => Some(Some(key.clone())),
-            Computation::Identity => Some(None),
+        let key = |(number, computation): (usize, &Computation)| match computation {
+            Computation::Key(key) => Some(KeyPart::Value(key.clone())),
+            Computation::Identity => Some(KeyPart::Object),
+            // A sort reads further keys only of rows that may be among the first. The degree of a row that is no vertex
+            // is an error, which must not depend on that.
+            Computation::Degree(degree) if number == 0 => Some(KeyPart::Degree(degree.clone())),
             _ => None,
         };
-        if reads { by.iter().map(key).collect() } else { None }
+        if reads { by.iter().enumerate().map(key).collect() } else { None }
     }
 
     /// Builds a pipeline of a scope, and connects its end to a port of the scope's operator. `reader` tells how its

@@ -31,7 +31,7 @@ fn joining(value: &Pipeline) -> Option<Operator> {
     match &value.stages.last()?.operator {
         Op::Reduce(Reduction::Count | Reduction::Sum)
         | Op::ReduceValues { reduction: Reduction::Sum, .. }
-        | Op::CountExpand { .. } => Some(Operator::Sum),
+        | Op::CountExpand(_) => Some(Operator::Sum),
         Op::Reduce(Reduction::Min) | Op::ReduceValues { reduction: Reduction::Min, .. } => Some(Operator::Min),
         Op::Reduce(Reduction::Max) | Op::ReduceValues { reduction: Reduction::Max, .. } => Some(Operator::Max),
         _ => None,

@@ -2,9 +2,10 @@
 
 use mangrove_flow::{Exchange, OpId, Operator, Placement};
 use mangrove_graph::{Direction, ElementKind, Result};
-use mangrove_plan::logical::Name;
+use mangrove_plan::logical::{Name, Reduction};
 use mangrove_plan::physical::{
-    Computation, ComputedOperand, EdgeTo, Modulate as ModulatePlan, Op, OrderReader, PropertyWrite, Stage,
+    Computation, ComputedOperand, EdgeTo, Modulate as ModulatePlan, Op, OrderReader, Pipeline, PropertyWrite, Reduced,
+    Stage,
 };
 
 use super::{Builder, ChainEnd, OperatorDescription, RowLocation};
@@ -17,15 +18,18 @@ use crate::barrier::order::Order;
 use crate::barrier::passing_merge::PassingMerge;
 use crate::barrier::range::{Range, Tail};
 use crate::barrier::reduce::{Reduce, ReduceKind};
+use crate::barrier::reduce_many::ReduceMany;
 use crate::barrier::reduce_values::ReduceValues;
 use crate::barrier::sample::{Coin, LocalSample, Sample};
 use crate::barrier::side_effect::{Aggregate, Cap};
 use crate::barrier::subgraph::Subgraph;
 use crate::barrier::time_limit::TimeLimit;
 use crate::barrier::tree::Tree;
+use crate::computed::degrees::DegreeReader;
 use crate::row::call::CallService;
 use crate::row::closing::{Closing, ClosingKind};
-use crate::row::expand::{Degrees, EdgeVertex, Expand};
+use crate::row::degrees::{CountEdges, TestDegrees};
+use crate::row::expand::{EdgeVertex, Expand};
 use crate::row::intersect::Intersect;
 use crate::row::members_of_names::MemberOfName;
 use crate::row::one_by_one::OneByOne;
@@ -63,9 +67,9 @@ impl Builder {
                 let next = self.row(&tail, RowLocation::Everywhere, stage, false, count)?;
                 self.total(&next, stage)?
             }
-            Op::CountExpand { direction, labels, optional } => {
-                let degrees = Degrees::new(*direction, labels.clone(), *optional);
-                let next = self.row(&tail, RowLocation::Owner, stage, false, degrees)?;
+            Op::CountExpand(degree) => {
+                let count = CountEdges(DegreeReader::new(degree));
+                let next = self.row(&tail, RowLocation::Owner, stage, false, count)?;
                 self.total(&next, stage)?
             }
             Op::Expand { direction, labels, to_edges } => {
@@ -104,6 +108,9 @@ impl Builder {
             Op::HasEdges { direction, labels, negate } => {
                 let filter = filter::HasEdges::new(*direction, labels, *negate);
                 self.row(&tail, RowLocation::Owner, stage, false, filter)?
+            }
+            Op::TestDegrees { kind, tests } => {
+                self.row(&tail, RowLocation::Owner, stage, false, TestDegrees::new(*kind, tests))?
             }
             Op::Values(keys) => {
                 let values = property::Values::new(keys.clone(), self.numbers_are_read);
@@ -244,6 +251,21 @@ impl Builder {
                 let reduce = Stage { operator: Op::Reduce(*reduction), labels: stage.labels.clone() };
                 self.stage(&reduce, next, first)?
             }
+            Op::ReduceMany { of: Reduced::Values(key), reductions } if self.nodes > 1 => {
+                // As one reduction of the values of a key.
+                self.numbers_are_read = true;
+                let read = Stage { operator: Op::Values(vec![key.clone()]), labels: Vec::new() };
+                let next = self.stage(&read, tail, first)?;
+                let operator = Op::ReduceMany { of: Reduced::Objects, reductions: reductions.clone() };
+                self.stage(&Stage { operator, labels: stage.labels.clone() }, next, first)?
+            }
+            Op::ReduceMany { of: Reduced::ValuesOfEach(key), reductions } if self.nodes > 1 => {
+                self.reduce_in_branches(key, reductions, stage, &tail)?
+            }
+            Op::ReduceMany { of, reductions } => {
+                let may_share = self.may_share();
+                self.gather(&tail, stage, ReduceMany::new(of, reductions, remember, may_share))?
+            }
             Op::Reduce(reduction) => {
                 let may_share = self.may_share();
                 self.gather(&tail, stage, Reduce::new(ReduceKind::Language(*reduction), remember, may_share))?
@@ -340,6 +362,23 @@ impl Builder {
         Ok(next)
     }
 
+    /// Builds reductions of the values of elements that lie on several nodes: a branch for each. Which instances had
+    /// elements without values is known only where the elements are.
+    fn reduce_in_branches(
+        &mut self,
+        key: &Name,
+        reductions: &[Reduction],
+        stage: &Stage,
+        tail: &ChainEnd,
+    ) -> Result<ChainEnd> {
+        let branch = |reduction: &Reduction| {
+            let read = Stage { operator: Op::Values(vec![key.clone()]), labels: Vec::new() };
+            let reduce = Stage { operator: Op::Reduce(*reduction), labels: Vec::new() };
+            Pipeline { stages: vec![read, reduce] }
+        };
+        self.union(&reductions.iter().map(branch).collect::<Vec<_>>(), stage, tail)
+    }
+
     /// Adds the second half of a count in two parts: the sum of the counts of all nodes.
     fn total(&mut self, tail: &ChainEnd, stage: &Stage) -> Result<ChainEnd> {
         let next = self.attach(tail, RowLocation::Home, OperatorDescription::Named("total"))?;
@@ -364,6 +403,7 @@ impl Builder {
                 Computation::Test(test) => ByTaker::Test(CompiledTest::new(test)),
                 Computation::Key(key) if in_place => ByTaker::Key(key.clone()),
                 Computation::Priority(key) if in_place => ByTaker::Priority(key.clone()),
+                Computation::Degree(degree) if in_place => ByTaker::Degree(DegreeReader::new(degree)),
                 Computation::Token(token) if in_place => ByTaker::Token(*token),
                 _ => {
                     pipelines += 1;
@@ -383,6 +423,9 @@ impl Builder {
                 }
                 Computation::Priority(key) if !in_place => {
                     self.remote_lookup(ByTaker::Priority(key.clone()), next.from, pipelines)?
+                }
+                Computation::Degree(degree) if !in_place => {
+                    self.remote_lookup(ByTaker::Degree(DegreeReader::new(degree)), next.from, pipelines)?
                 }
                 Computation::Token(token) if !in_place => {
                     self.remote_lookup(ByTaker::Token(*token), next.from, pipelines)?

@@ -10,7 +10,9 @@ use std::borrow::Cow;
 use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{KeyId, Need, NumberType, Numbers, Result, Value};
 use mangrove_plan::logical::Name;
+use mangrove_plan::physical::Degree;
 
+use crate::computed::degrees::DegreeReader;
 use crate::computed::lookup::{compute_key, put_only};
 use crate::context::execution::ExecutionContext;
 use crate::limits::table::PartitionedTable;
@@ -22,8 +24,19 @@ pub(crate) enum KeySource {
     /// From computed columns, which an earlier operator has filled.
     #[default]
     Computed,
-    /// From the objects, one for each `by()`: the value of a key, or without a key the object itself.
-    Objects(Vec<Option<Name>>),
+    /// From the objects, one for each `by()`.
+    Objects(Vec<KeyPart>),
+}
+
+/// The part of an object that is a key.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum KeyPart {
+    /// The object itself.
+    Object,
+    /// The value under a name.
+    Value(Name),
+    /// The degree of a vertex.
+    Degree(Degree),
 }
 
 impl KeySource {
@@ -36,12 +49,19 @@ impl KeySource {
     }
 }
 
-/// Reads one key of the objects of batches, or the objects themselves.
+/// Reads one key of the objects of batches.
 pub(crate) struct KeyReader {
-    key: Option<Name>,
+    part: PartReader,
     numbers: Numbers,
     /// True if all batches of the run have held numbers so far. Otherwise numbers are not tried again.
     holds_numbers: bool,
+}
+
+/// A [`KeyPart`] that can be read.
+enum PartReader {
+    Object,
+    Value(Name),
+    Degree(DegreeReader),
 }
 
 /// The values that a [`KeyReader`] read, one for each object.
@@ -55,18 +75,33 @@ pub(crate) enum KeyValues<'a> {
 }
 
 impl KeyReader {
-    pub fn new(key: Option<Name>) -> Self {
-        KeyReader { key, numbers: Numbers::default(), holds_numbers: true }
+    pub fn new(part: KeyPart) -> Self {
+        let part = match part {
+            KeyPart::Object => PartReader::Object,
+            KeyPart::Value(key) => PartReader::Value(key),
+            KeyPart::Degree(degree) => PartReader::Degree(DegreeReader::new(&degree)),
+        };
+        KeyReader { part, numbers: Numbers::default(), holds_numbers: true }
     }
 
     /// Returns what these readers read of a batch: nothing if its keys are computed already.
-    pub fn needs<'a>(readers: &[KeyReader], rows: &'a Rows, context: &ExecutionContext) -> Need<'a> {
+    pub fn needs<'a>(readers: &mut [KeyReader], rows: &'a Rows, context: &ExecutionContext) -> Need<'a> {
         if !rows.computed.is_empty() {
             return Need::Nothing;
         }
-        let names = readers.iter().filter_map(|reader| reader.key.as_ref());
-        let keys: Vec<KeyId> = names.filter_map(|name| context.view.key_of(name)).collect();
-        if keys.is_empty() { Need::Nothing } else { needs::values(&rows.objects, 0, Some(keys)) }
+        let mut keys: Vec<KeyId> = Vec::new();
+        let mut all = Vec::new();
+        for reader in readers {
+            match &mut reader.part {
+                PartReader::Object => {}
+                PartReader::Value(name) => keys.extend(context.view.key_of(name)),
+                PartReader::Degree(degrees) => all.push(degrees.needs(&rows.objects, 0, context)),
+            }
+        }
+        if !keys.is_empty() {
+            all.push(needs::values(&rows.objects, 0, Some(keys)));
+        }
+        Need::all(all)
     }
 
     /// Ends a run.
@@ -76,8 +111,16 @@ impl KeyReader {
 
     /// Reads the value of each object. Fails if one has several.
     pub fn read<'a>(&'a mut self, objects: &'a ObjectColumn, context: &ExecutionContext) -> Result<KeyValues<'a>> {
-        let Some(key) = &self.key else {
-            return Ok(objects.numbers().map_or(KeyValues::Objects(objects), KeyValues::Numbers));
+        let key = match &mut self.part {
+            PartReader::Object => {
+                return Ok(objects.numbers().map_or(KeyValues::Objects(objects), KeyValues::Numbers));
+            }
+            PartReader::Degree(degrees) => {
+                degrees.read_integers(objects, context, &mut self.numbers.integers)?;
+                let numbers = NumberSlice::Integers(NumberType::I64, &self.numbers.integers);
+                return Ok(KeyValues::Numbers(numbers));
+            }
+            PartReader::Value(key) => key,
         };
         if !self.holds_numbers || !read_numbers(objects, key, context, &mut self.numbers)? {
             self.holds_numbers = false;
@@ -302,15 +345,16 @@ mod tests {
     fn a_column_of_numbers_with_gaps_is_no_array() {
         let g = modern();
         let context = context_of(&g);
-        let mut age = KeyReader::new(Some("age".into()));
+        let mut age = KeyReader::new(KeyPart::Value("age".into()));
         let people = ObjectColumn::Vertices(vec![g.josh, g.marko]);
         assert!(matches!(age.read(&people, &context).unwrap(), KeyValues::Numbers(NumberSlice::Integers(_, [32, 29]))));
         let all = ObjectColumn::Vertices(vec![g.josh, g.lop, g.marko]);
         let column = age.read(&all, &context).unwrap().into_computed();
         assert_eq!(column, vec![Some(32.into()), None, Some(29.into())]);
-        let mut name = KeyReader::new(Some("name".into()));
+        let mut name = KeyReader::new(KeyPart::Value("name".into()));
         assert_eq!(name.read(&all, &context).unwrap().gather(&[2, 0]), vec![Some("marko".into()), Some("josh".into())]);
-        assert!(KeyReader::new(Some("nick".into())).read(&all, &context).is_err(), "marko has two");
-        assert!(KeyReader::new(Some("age".into())).read(&ObjectColumn::Values(vec![1.into()]), &context).is_err());
+        let mut nick = KeyReader::new(KeyPart::Value("nick".into()));
+        assert!(nick.read(&all, &context).is_err(), "marko has two");
+        assert!(age.read(&ObjectColumn::Values(vec![1.into()]), &context).is_err());
     }
 }

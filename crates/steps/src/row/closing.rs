@@ -13,8 +13,8 @@ use mangrove_plan::logical::Name;
 use mangrove_plan::physical::EdgeTo;
 
 use crate::context::execution::ExecutionContext;
-use crate::row::expand::{step_name, vertices};
 use crate::row::sorted_lists::{SortedLists, distinct, named_vertices, times_in};
+use crate::rows::elements::{step_name, vertices};
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::fold::too_many;
 use crate::values::names::LabelSets;

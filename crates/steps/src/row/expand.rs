@@ -7,79 +7,18 @@ use std::borrow::Cow;
 
 use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, Kernel, Output, Step};
 use mangrove_graph::{
-    Direction, EdgeId, Error, ExpandCursor, ExpandRequest, Expansion, GraphView, Need, Result, Value, VertexId,
+    Direction, Error, ExpandCursor, ExpandRequest, Expansion, GraphView, Need, Result, Value, VertexId,
 };
 use mangrove_plan::logical::{EdgeEnd, Name};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::row::operator::RowOperator;
+use crate::rows::elements::{edges, step_name, vertices};
 use crate::rows::needs;
 use crate::rows::path::newest_first;
-use crate::rows::{NumberColumn, ObjectColumn, Remember, Rows, Tags};
-use crate::values::fold::too_many;
+use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
-
-/// Returns the name of the step as the client writes it, for errors.
-pub(super) fn step_name(direction: Direction, to_edges: bool) -> &'static str {
-    match (direction, to_edges) {
-        (Direction::Out, false) => "out()",
-        (Direction::In, false) => "in()",
-        (Direction::Both, false) => "both()",
-        (Direction::Out, true) => "outE()",
-        (Direction::In, true) => "inE()",
-        (Direction::Both, true) => "bothE()",
-    }
-}
-
-/// Returns the vertices of a column. If the column has another object, the error names the step and the object's kind.
-pub(crate) fn vertices<'a>(objects: &'a ObjectColumn, step: &str) -> Result<Cow<'a, [VertexId]>> {
-    match objects {
-        ObjectColumn::Vertices(ids) => Ok(ids.as_slice().into()),
-        ObjectColumn::Edges(ids) if ids.is_empty() => Ok(Vec::new().into()),
-        ObjectColumn::Edges(_) => Err(wrong_kind(step, "a vertex", "edge")),
-        ObjectColumn::Numbers(numbers) => no_elements(numbers, |kind| wrong_kind(step, "a vertex", kind)),
-        ObjectColumn::Values(values) => values
-            .iter()
-            .map(|v| match v {
-                Value::Vertex(id) => Ok(*id),
-                other => Err(wrong_kind(step, "a vertex", other.type_name())),
-            })
-            .collect::<Result<Vec<_>>>()
-            .map(Into::into),
-    }
-}
-
-/// Returns the edges of a column. If the column has another object, the error names the step and the object's kind.
-pub(crate) fn edges<'a>(objects: &'a ObjectColumn, step: &str) -> Result<Cow<'a, [EdgeId]>> {
-    match objects {
-        ObjectColumn::Edges(ids) => Ok(ids.as_slice().into()),
-        ObjectColumn::Vertices(ids) if ids.is_empty() => Ok(Vec::new().into()),
-        ObjectColumn::Vertices(_) => Err(wrong_kind(step, "an edge", "vertex")),
-        ObjectColumn::Numbers(numbers) => no_elements(numbers, |kind| wrong_kind(step, "an edge", kind)),
-        ObjectColumn::Values(values) => values
-            .iter()
-            .map(|v| match v {
-                Value::Edge(id) => Ok(*id),
-                other => Err(wrong_kind(step, "an edge", other.type_name())),
-            })
-            .collect::<Result<Vec<_>>>()
-            .map(Into::into),
-    }
-}
-
-/// Returns no elements if there are no numbers either. Otherwise fails with the error for the type of the first.
-fn no_elements<'a, T: Clone>(numbers: &NumberColumn, error: impl FnOnce(&str) -> Error) -> Result<Cow<'a, [T]>> {
-    match numbers.slice().values().next() {
-        None => Ok(Vec::new().into()),
-        Some(number) => Err(error(number.type_name())),
-    }
-}
-
-fn wrong_kind(step: &str, needed: &str, met: &str) -> Error {
-    let article = if met.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    Error::evaluation(format!("{step} needs {needed} and met {article} {met}"))
-}
 
 /// Expands vertices to neighbors or edges. If a vertex has more neighbors than a message holds, the next step goes on.
 pub(crate) struct Expand {
@@ -184,48 +123,6 @@ impl Kernel<Rows> for Expand {
         }
         *at = Cursor { row: cursor.row, detail: Detail::Words([cursor.list.into(), cursor.position]) };
         Ok(Step::More)
-    }
-}
-
-/// Counts the edges of vertices: one number for a batch, or one for each row if the batch has several instances.
-pub(crate) struct Degrees {
-    direction: Direction,
-    labels: LabelSets,
-    /// A vertex without edges counts as much as one with a single edge.
-    optional: bool,
-}
-
-impl Degrees {
-    /// Counts in this direction along edges of these labels; no labels mean all. `optional`: a vertex without edges
-    /// counts once.
-    pub fn new(direction: Direction, labels: Vec<Name>, optional: bool) -> Self {
-        Degrees { direction, labels: LabelSets::along(labels), optional }
-    }
-}
-
-impl RowOperator for Degrees {
-    fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Result<Need<'a>> {
-        let (direction, labels) = (self.direction, self.labels.filter(&*context.view).clone());
-        Ok(needs::vertices(objects, from, |of| Need::Degrees { of, direction, labels }))
-    }
-
-    fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
-        let ids = vertices(&rows.objects, step_name(self.direction, false))?;
-        let mut degrees = Vec::with_capacity(rows.len());
-        let labels = self.labels.filter(&*context.view);
-        context.view.degrees(&ids, self.direction, labels, &mut degrees)?;
-        drop(ids);
-        if self.optional {
-            degrees.iter_mut().for_each(|degree| *degree = (*degree).max(1));
-        }
-        if rows.tags == Tags::One {
-            let counts = degrees.iter().enumerate().map(|(row, degree)| degree.checked_mul(rows.bulk(row)));
-            let total = counts.into_iter().try_fold(0_u64, |sum, count| sum.checked_add(count?));
-            let total = total.and_then(|total| i64::try_from(total).ok()).ok_or_else(too_many)?;
-            return Ok(Rows::of(ObjectColumn::Values(vec![Value::I64(total)])));
-        }
-        let values = degrees.into_iter().map(|d| Value::I64(d as i64)).collect();
-        Ok(rows.with_objects(ObjectColumn::Values(values)))
     }
 }
 

@@ -14,8 +14,9 @@ use mangrove_plan::logical::Name;
 use mangrove_plan::physical::EdgeTo;
 
 use crate::context::execution::ExecutionContext;
-use crate::row::expand::{make_vertices, step_name};
+use crate::row::expand::make_vertices;
 use crate::row::sorted_lists::{NEIGHBORS_MAX, SortedLists, distinct, named_vertices};
+use crate::rows::elements::step_name;
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 

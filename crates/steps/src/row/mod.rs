@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`source`], [`expand`] | `V()`, `E()`; `out()`, `inE()`, `otherV()` and so on |
 //! | [`optional_expand`] | `optional(out())` |
+//! | [`degrees`] | `out().count()`, tests of degrees |
 //! | [`closing`], [`intersect`], [`sorted_lists`] | edges between two known vertices, intersections of neighbor lists |
 //! | [`filter`], [`members`] | `has()`, `is()`, `all()`, `any()`, semi-joins over degrees |
 //! | [`property`] | `values()`, `valueMap()`, `elementMap()` |
@@ -16,6 +17,7 @@
 
 pub(crate) mod call;
 pub(crate) mod closing;
+pub(crate) mod degrees;
 pub(crate) mod expand;
 pub(crate) mod filter;
 pub(crate) mod formula;

@@ -11,7 +11,8 @@ use mangrove_graph::{
 use mangrove_plan::logical::Name;
 
 use crate::context::execution::ExecutionContext;
-use crate::row::expand::{expand, expand_cursor, make_vertices, request, step_name, vertices};
+use crate::row::expand::{expand, expand_cursor, make_vertices, request};
+use crate::rows::elements::{step_name, vertices};
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
 

@@ -381,26 +381,37 @@ fn drop_cancelled(rows: &mut Rows, group: GroupId, out: &Output<'_, Rows>) {
 
 /// Sends the results of the next instances of a group that has ended, about as many as a message holds, and after the
 /// last ones the end of the group. The row of the cursor is the next instance. `result` makes the result of an instance
-/// from its state; an instance without a result gets no row.
-pub(crate) fn send_results<T>(
+/// from its state, or several; an instance without a result gets no row.
+pub(crate) fn send_results<T, R: IntoIterator<Item = Value>>(
     states: &mut ByInstance<T>,
     (group, instances): (GroupId, u32),
     at: &mut Cursor,
     remember: &Remember,
     out: &mut Output<'_, Rows>,
-    mut result: impl FnMut(Option<T>, &mut Meter<'_>) -> Result<Option<Value>>,
+    mut result: impl FnMut(Option<T>, &mut Meter<'_>) -> Result<R>,
 ) -> Result<Step> {
     let taken = states.take_next(group, at.row, instances);
     let (first, count) = (at.row, taken.states.len() as u32);
     let mut meter = Meter::new(out.control());
-    let made = taken.states.into_iter().map(|state| result(state, &mut meter));
-    let results = made.collect::<Result<Vec<_>>>()?;
-    nesting::check_made(results.iter().flatten(), out.control())?;
+    let is_one = instances <= 1 && first + count <= 1;
+    let (mut tags, mut results) = (Vec::new(), Vec::with_capacity(count as usize));
+    for (tag, state) in (first..).zip(taken.states) {
+        results.extend(result(state, &mut meter)?);
+        if !is_one {
+            tags.resize(results.len(), tag);
+        }
+    }
+    nesting::check_made(results.iter(), out.control())?;
     drop(meter);
     out.control().release(taken.charged);
-    let mut rows = rows_by_instance(results, first, instances, out.context());
+    let mut rows = rows_of_one(results, out.context());
+    if !is_one {
+        rows.tags = Tags::Many(tags);
+    }
     rows.remember(remember);
-    out.emit(0, group, rows)?;
+    for chunk in rows.chunks() {
+        out.emit(0, group, chunk)?;
+    }
     at.row = first + count;
     if taken.is_last {
         out.finish_all(group, instances)?;

@@ -11,10 +11,11 @@
 //! | [`held`] | rows and states that an operator keeps by group |
 //! | [`rank`] | the order of rows by a value, for scopes that work in that order |
 //! | [`needs`] | the reads of a batch, for a view that may be late |
-//! | [`kinds`], [`current`], [`named`] | a column by kind of object; properties as they are now; the meaning of a name for a row |
+//! | [`elements`], [`kinds`], [`current`], [`named`] | a column of one kind of object, and by kind of object; properties as they are now; the meaning of a name for a row |
 
 pub(crate) mod codec;
 pub(crate) mod current;
+pub(crate) mod elements;
 pub(crate) mod gather;
 pub(crate) mod held;
 pub(crate) mod kinds;

@@ -79,6 +79,11 @@ pub(crate) fn edges<'a>(objects: &'a ObjectColumn, from: usize, of: fn(Cow<'a, [
     of(Found::of(objects, from).edges)
 }
 
+/// The vertices among some values.
+pub(crate) fn vertices_among(values: &[Value]) -> Vec<VertexId> {
+    Found::of_values(values).vertices.into_owned()
+}
+
 /// The vertices, as the need that `of` makes of them.
 pub(crate) fn vertices<'a>(
     objects: &'a ObjectColumn,

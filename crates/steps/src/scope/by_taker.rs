@@ -5,6 +5,7 @@ use mangrove_graph::{Need, Result, Value};
 use mangrove_gremlin::Column as MapColumn;
 use mangrove_plan::logical::Name;
 
+use crate::computed::degrees::DegreeReader;
 use crate::computed::lookup::{compute_key, compute_map_column, compute_priority, compute_token};
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
@@ -27,6 +28,8 @@ pub(crate) enum ByTaker {
     Token(mangrove_graph::Token),
     /// Keys or values of a map.
     Column(MapColumn),
+    /// The degree of a vertex.
+    Degree(DegreeReader),
     /// The result of a test.
     Test(CompiledTest),
     /// The first result of a pipeline of the scope.
@@ -40,35 +43,44 @@ pub(crate) enum ByTaker {
 
 impl ByTaker {
     /// Returns what it reads of the objects from a row on.
-    pub(super) fn needs<'a>(&self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Need<'a> {
+    pub(super) fn needs<'a>(&mut self, objects: &'a ObjectColumn, from: usize, context: &ExecutionContext) -> Need<'a> {
         match self {
             ByTaker::Key(key) | ByTaker::Priority(key) => {
                 needs::values(objects, from, Some(context.view.key_of(key).into_iter().collect()))
             }
             ByTaker::Token(_) => needs::heads(objects, from),
+            ByTaker::Degree(degrees) => degrees.needs(objects, from, context),
             ByTaker::Identity | ByTaker::Column(_) | ByTaker::Test(_) | ByTaker::Pipeline { .. } => Need::Nothing,
         }
     }
 
     /// As [`ByTaker::needs`], of objects that are gathered.
-    pub(super) fn needs_among(&self, objects: &[Value], context: &ExecutionContext) -> Need<'static> {
+    pub(super) fn needs_among(&mut self, objects: &[Value], context: &ExecutionContext) -> Need<'static> {
         match self {
             ByTaker::Key(key) | ByTaker::Priority(key) => {
                 needs::values_among(objects, Some(context.view.key_of(key).into_iter().collect()))
             }
             ByTaker::Token(_) => needs::heads_among(objects),
+            ByTaker::Degree(degrees) => degrees.needs_among(objects, context),
             ByTaker::Identity | ByTaker::Column(_) | ByTaker::Test(_) | ByTaker::Pipeline { .. } => Need::Nothing,
         }
     }
 
     /// Returns the values that it takes of objects; `None` if a pipeline must run for them.
-    pub(super) fn take(&self, objects: &ObjectColumn, context: &ExecutionContext) -> Result<Option<ComputedColumn>> {
+    pub(super) fn take(
+        &mut self,
+        objects: &ObjectColumn,
+        context: &ExecutionContext,
+    ) -> Result<Option<ComputedColumn>> {
         Ok(Some(match self {
             ByTaker::Identity => objects.clone().into_values().into_iter().map(Some).collect(),
             ByTaker::Key(key) => compute_key(objects, key, context)?,
             ByTaker::Priority(key) => compute_priority(objects, key, context)?,
             ByTaker::Token(token) => compute_token(objects, *token, context)?,
             ByTaker::Column(column) => compute_map_column(objects, *column)?,
+            ByTaker::Degree(degrees) => {
+                degrees.read(objects, context)?.iter().map(|degree| Some(Value::I64(*degree as i64))).collect()
+            }
             ByTaker::Test(test) => {
                 (0..objects.len()).map(|row| Some(Value::Bool(test.holds(&objects.get(row))))).collect()
             }
@@ -78,7 +90,7 @@ impl ByTaker {
 
     /// As [`ByTaker::take`], for any number of objects: a message of them at a time.
     pub(super) fn take_all(
-        &self,
+        &mut self,
         objects: &ObjectColumn,
         context: &ExecutionContext,
         meter: &mut Meter<'_>,
@@ -107,7 +119,7 @@ impl RowOperator for ByLookup {
     }
 
     fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
-        let column = match &self.0 {
+        let column = match &mut self.0 {
             ByTaker::Identity | ByTaker::Test(_) => return Ok(rows),
             taker => match taker.take(&rows.objects, context)? {
                 Some(column) => column,

@@ -288,7 +288,7 @@ impl Operator<Rows> for GroupScope {
         context: &'a ExecutionContext,
         _: &Arc<QueryControl>,
     ) -> Result<Need<'a>> {
-        Ok(if port == 0 { KeyReader::needs(&self.readers, batch, context) } else { Need::Nothing })
+        Ok(if port == 0 { KeyReader::needs(&mut self.readers, batch, context) } else { Need::Nothing })
     }
 
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Fills computed columns: the value that each `by()` takes of each row, for the next operator (STEPS-9).
 //!
-//! A `by()` that is a key or a token is looked up at once. A `by()` that is a traversal runs in a branch scope. The
+//! A `by()` that is a key, a token or a degree is looked up at once. A `by()` that is a traversal runs in a branch scope. The
 //! instances of this scope are not rows but *items*: the objects that the `by()` is applied to, of which a row may have
 //! several (the objects of its path, the members of its list). Several traversals run one after the other, because a
 //! later one may read what an earlier one put into a side effect. Batches leave in the order in which they came
@@ -156,16 +156,16 @@ impl Modulate {
     }
 
     /// Returns the computed columns of rows whose `by()`s take the objects themselves. None of them needs a pipeline.
-    fn of_objects(&self, rows: &Rows, context: &ExecutionContext) -> Result<Option<Vec<ComputedColumn>>> {
+    fn of_objects(&mut self, rows: &Rows, context: &ExecutionContext) -> Result<Option<Vec<ComputedColumn>>> {
         let columns = match &self.over {
             Over::Current => self.by.len(),
             Over::Names(names) if names.iter().all(|(name, _)| name.is_none()) => names.len(),
             _ => return Ok(None),
         };
         let mut computed = Vec::with_capacity(columns);
-        for (taker, productive) in self.by.iter().zip(&self.productive).cycle().take(columns) {
-            let Some(mut column) = taker.take(&rows.objects, context)? else { return Ok(None) };
-            if *productive {
+        for by in (0..self.by.len()).cycle().take(columns) {
+            let Some(mut column) = self.by[by].take(&rows.objects, context)? else { return Ok(None) };
+            if self.productive[by] {
                 make_productive(&mut column);
             }
             computed.push(column);
@@ -174,7 +174,7 @@ impl Modulate {
     }
 
     /// Sends rows on at once, with their computed columns, if no `by()` needs a pipeline.
-    fn pass(&self, group: GroupId, mut rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+    fn pass(&mut self, group: GroupId, mut rows: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
         let context = out.context();
         if let Some(computed) = self.of_objects(&rows, context)? {
             rows.computed = computed;
@@ -430,12 +430,14 @@ impl Operator<Rows> for Modulate {
         context: &'a ExecutionContext,
         control: &Arc<QueryControl>,
     ) -> Result<Need<'a>> {
-        let reads = |taker: &ByTaker| matches!(taker, ByTaker::Key(_) | ByTaker::Priority(_) | ByTaker::Token(_));
+        let reads = |taker: &ByTaker| {
+            matches!(taker, ByTaker::Key(_) | ByTaker::Priority(_) | ByTaker::Token(_) | ByTaker::Degree(_))
+        };
         if port > 0 || !self.by.iter().any(reads) {
             return Ok(Need::Nothing);
         }
         if let Over::Current = self.over {
-            return Ok(Need::all(self.by.iter().map(|taker| taker.needs(&batch.objects, 0, context))));
+            return Ok(Need::all(self.by.iter_mut().map(|taker| taker.needs(&batch.objects, 0, context))));
         }
         let BatchJobs { jobs, inputs, .. } = self.jobs(batch, context, &mut Meter::new(control))?;
         let needs = jobs.iter().zip(&inputs).map(|(job, values)| self.by[job.by].needs_among(values, context));
