@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 
 use mangrove_graph::view::{
-    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, LabelFilter, PropertyRow, ScanCursor,
-    Share, Statistics, ValueRows,
+    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, LabelFilter, LiveCounts, PropertyRow,
+    ScanCursor, Share, ValueRows,
 };
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Completions, Direction, EdgeId, ElementKind, Error, IndexId, KeyId,
@@ -19,7 +19,7 @@ use crate::late_reads::{Habits, Item, LateReader, items};
 /// Another view, whose reads are late.
 ///
 /// If an operator reads what it did not ask for, the view answers, as after a blocking read, and counts the read. A
-/// strict view fails instead: such a read is a bug of the engine. The catalog, statistics and the cutting of scans are
+/// strict view fails instead: such a read is a bug of the engine. The catalog, live counts and the cutting of scans are
 /// always at hand.
 pub struct LateView {
     whole: Arc<dyn GraphView>,
@@ -351,7 +351,7 @@ impl GraphView for LateView {
         self.whole.index_vertices(index, prefix, range, share, out)
     }
 
-    fn statistics(&self) -> Statistics {
-        self.whole.statistics()
+    fn live_counts(&self) -> LiveCounts {
+        self.whole.live_counts()
     }
 }

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use mangrove_graph::view::{
-    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, LabelFilter, PropertyRow, ScanCursor,
-    Share, Statistics, ValueRows,
+    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, LabelFilter, LiveCounts, PropertyRow,
+    ScanCursor, Share, ValueRows,
 };
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, Error, IndexId, KeyId, LabelSetId, Numbers, Result,
@@ -87,7 +87,7 @@ impl GraphView for OwnedView {
         fn edge_user_ids(edges: &[EdgeId], out: &mut Vec<Value>) -> Result<()>;
         fn vertex_indexes() -> Vec<IndexInfo>;
         fn index_vertices(index: IndexId, prefix: &[Value], range: &IndexRange, share: Share, out: &mut Vec<VertexId>) -> Result<()>;
-        fn statistics() -> Statistics;
+        fn live_counts() -> LiveCounts;
     }
 
     forward! { own_vertices:

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mangrove_durable::recovery::RecoveryProgress;
+use mangrove_graph::statistics::Statistics;
 use mangrove_graph::{Error, ErrorKind, IdRule, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
 use mangrove_load::UpsertKeys;
 use mangrove_load::export::{ExportOptions, ExportProgress, ExportReport};
 use mangrove_store::{Store, StoreOptions};
-use mangrove_txn::{TransactionCounters, TransactionManager, TransactionOptions};
+use mangrove_txn::{DatedStatistics, TransactionCounters, TransactionManager, TransactionOptions};
 
 use crate::bulk::{self, LoadOptions, LoadProgress, LoadReport};
 use crate::files::FileAccess;
@@ -295,6 +296,23 @@ impl Database {
     /// The backlog of garbage collection, and the numbers of records that it has collected.
     pub fn garbage(&self) -> mangrove_store::GarbageReport {
         self.inner.manager.garbage()
+    }
+
+    /// The newest statistics of the graph; `None` until the first pass over the graph is over. The first call has the
+    /// collector's threads make them, and refresh them from then on when the graph has changed by much.
+    pub fn statistics(&self) -> Option<Arc<Statistics>> {
+        self.inner.manager.statistics()
+    }
+
+    /// As [`Database::statistics`], with their age. Looks at counters of all pages.
+    pub fn dated_statistics(&self) -> Option<DatedStatistics> {
+        self.inner.manager.dated_statistics()
+    }
+
+    /// Makes statistics of the newest snapshot on this thread. `check` is called every millisecond or so, and its error
+    /// ends the pass and is returned.
+    pub fn measure_statistics(&self, check: &mut dyn FnMut() -> Result<()>) -> Result<Arc<Statistics>> {
+        self.inner.manager.measure_statistics(check)
     }
 
     /// The memory of the graph by kind of record.

@@ -77,6 +77,7 @@ pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIM
 pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySummary};
 pub use mangrove_flow::QueryLimits;
 pub use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, TenantShare, Weight};
+pub use mangrove_graph::statistics;
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId,
     ElementKind, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphValue, GraphView, IdRule, IndexId,
@@ -100,7 +101,9 @@ pub use mangrove_steps::{ServiceCall, Services};
 pub use mangrove_store::StoreSizes;
 pub use mangrove_store::schema::RuleId;
 pub use mangrove_store::{GarbageReport, MemoryReport, MemoryRow, WriteCardinality};
-pub use mangrove_txn::{AbortCause, CommitInfo, Isolation, Settings, TransactionCounters, TransactionOptions};
+pub use mangrove_txn::{
+    AbortCause, CommitInfo, DatedStatistics, Isolation, Settings, TransactionCounters, TransactionOptions,
+};
 #[cfg(feature = "virtual-nodes")]
 pub use nodes::NodeThreads;
 pub use options::{DatabaseOptions, DurabilityOptions, Materialize, QueryOptions, ServicesHandle};

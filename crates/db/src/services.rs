@@ -12,6 +12,7 @@ mod registry;
 mod reports;
 mod schema;
 mod search;
+mod statistics;
 mod upsert;
 
 use mangrove_graph::{Result, Value};
@@ -170,6 +171,19 @@ pub const DATABASE_SERVICES: &[Service] = &[
             parameter("type", Text, "'string', 'long', 'integer' (of any width), 'number', 'datetime' and so on"),
         ],
         OnDatabase(schema::value_type),
+    ),
+    service(
+        "mangrove.statistics",
+        "how many vertices and edges there are, and how degrees are distributed; a row for each fact",
+        Read,
+        &[
+            parameter("label", Text, "only vertices with this label; with exactly these labels for a::b"),
+            parameter("edge", Text, "only edges with this label"),
+            parameter("histogram", Flag, "also how many vertices have degrees from each power of two on"),
+            parameter("walks", Flag, "with a label: also how many pairs of edges its vertices have, by their labels"),
+            parameter("refresh", Flag, "count anew, on the caller's time; the first call always does"),
+        ],
+        OnDatabase(statistics::statistics),
     ),
     service(
         "mangrove.stats",

@@ -56,6 +56,9 @@ ranks! {
     /// Transactions: held for reading during a round of a collector, and for writing by a caller that collects
     /// everything.
     CollectorRounds,
+    /// Transactions: the pass that makes statistics. Held during one step by the collector that does it, through a
+    /// `try_lock`; and for a few instructions by a thread that gives the pass up.
+    StatisticsPass,
     /// Log: the thread that makes segments ahead of need. Held while the thread is told to end and is waited for.
     SegmentMaker,
     /// Checkpoints: held through all I/O of a checkpoint.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView,
-    IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers, PropertyOwner, PropertyRow, PropertyValue,
-    Result, ScanCursor, Share, Statistics, TabletId, UserId, Value, ValueRows, VertexId, VertexPropertyValue,
+    IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts, Numbers, PropertyOwner, PropertyRow,
+    PropertyValue, Result, ScanCursor, Share, TabletId, UserId, Value, ValueRows, VertexId, VertexPropertyValue,
 };
 
 use mangrove_plan::physical::Requirements;
@@ -389,8 +389,8 @@ impl GraphView for FakeView {
         Ok(())
     }
 
-    fn statistics(&self) -> Statistics {
-        Statistics::default()
+    fn live_counts(&self) -> LiveCounts {
+        LiveCounts::default()
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `properties`, `columns`, `numbers` | reading values one by one, column by column, and as plain numbers |
 //! | `runs` | adjacency in place, for whole-graph algorithms |
 //! | `visibility` | the elements of a batch that the snapshot sees |
+//! | `statistics` | the pass over all pages that makes the statistics of a snapshot |
 //! | `layout` | counts of packed adjacency, for reports |
 //!
 //! Readers change nothing and take no lock. They read under a pin that lasts for one call at most. The laws of the
@@ -22,8 +23,10 @@ mod numbers;
 mod properties;
 mod runs;
 mod scan;
+mod statistics;
 pub(crate) mod view;
 mod visibility;
 
 pub use self::layout::AdjacencyLayout;
+pub use self::statistics::StatisticsPass;
 pub use self::view::StoreView;

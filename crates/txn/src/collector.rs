@@ -5,7 +5,7 @@
 //! | thread | when | work |
 //! |---|---|---|
 //! | committers | every few hundred writes | the garbage of their own commits, in steps of some ten microseconds |
-//! | workers | woken by committers; on their own now and then | compaction, deleted vertices, pages to freeze, the garbage of huge transactions, idle threads and old snapshots |
+//! | workers | woken by committers; on their own now and then | compaction, deleted vertices, pages to freeze, the garbage of huge transactions, idle threads, old snapshots; steps of statistics |
 //! | callers of `collect_garbage` and `compact` | on request | everything, on their own thread |
 //!
 //! A committer pays for what it writes, no garbage passes between cores, and no backlog builds up that a collector
@@ -72,6 +72,8 @@ impl Shared {
     /// Collects everything that can be collected. With `compact`, also packs everything that can be packed.
     pub(crate) fn collect_all(&self, compact: bool) {
         let _alone = self.workers.pause_rounds();
+        // Its snapshot would keep versions from being collected.
+        self.give_up_statistics();
         let (mut passes, mut waits) = (PASSES_MAX, 0);
         while passes > 0 {
             let is_one_leaving = self.expire_old();
@@ -99,14 +101,18 @@ impl Shared {
     pub(crate) fn collect_some(&self, all: bool) -> bool {
         let _round = self.workers.round();
         self.expire_old();
-        if all {
+        // The rounds of a pass follow one another fast. To whoever looks for pages left alone, all would seem to be.
+        let all = all && !self.statistics.is_running();
+        let is_garbage_left = if all {
             let collected = self.store.collect(self, ROUND_WRITES, true);
             reach(Point::Compaction);
-            return collected + self.store.compact(self, Effort::Worthwhile) > 0;
-        }
-        let collected = self.store.collect(self, ROUND_WRITES, false);
-        reach(Point::Compaction);
-        collected + self.store.compact(self, Effort::Due) >= ROUND_WORTH
+            collected + self.store.compact(self, Effort::Worthwhile) > 0
+        } else {
+            let collected = self.store.collect(self, ROUND_WRITES, false);
+            reach(Point::Compaction);
+            collected + self.store.compact(self, Effort::Due) >= ROUND_WORTH
+        };
+        self.work_on_statistics() || is_garbage_left
     }
 }
 

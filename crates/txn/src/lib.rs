@@ -29,6 +29,7 @@
 //! | `log` | the traits that a commit log implements |
 //! | `expiry` | the expiry of transactions that are too old |
 //! | `collector`, `workers` | the rounds of garbage collection; the threads that run rounds |
+//! | `statistics`, `refresh` | the newest statistics of the graph; their refresh in the rounds of collectors |
 //! | `schema` | making a schema rule while transactions run |
 //! | `memory` | the memory that a read set and a log of writes draw from the budget |
 //! | `sharded_arc` | reference counting without one shared counter |
@@ -58,10 +59,12 @@ mod options;
 mod outcome;
 mod reads;
 mod recent;
+mod refresh;
 mod schema;
 mod settings;
 mod sharded_arc;
 mod shared;
+mod statistics;
 mod status;
 mod sync;
 mod tracking;
@@ -79,6 +82,7 @@ pub use options::{Isolation, TransactionOptions};
 pub use recent::RecentOptions;
 pub use settings::Settings;
 pub use sharded_arc::{ShardHandle, ShardedArc};
+pub use statistics::DatedStatistics;
 pub use transaction::{CommitInfo, Transaction};
 pub use workers::GC_WORKERS_MAX;
 

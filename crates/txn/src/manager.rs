@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use mangrove_graph::statistics::Statistics;
 use mangrove_graph::{Error, ErrorKind, IndexId, Purpose, Result};
 use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, RunningTransactions, Store};
 
@@ -18,6 +19,7 @@ use crate::recent::{RecentCommits, RecentOptions};
 use crate::settings::Settings;
 use crate::sharded_arc::ShardedArc;
 use crate::shared::{AfterLoad, MakeDurable, Shared};
+use crate::statistics::{DatedStatistics, StatisticsKeeper};
 use crate::status::StatusTable;
 use crate::sync::{AtomicBool, Ordering};
 use crate::transaction::Transaction;
@@ -71,6 +73,7 @@ impl TransactionManager {
             settings: Settings::default(),
             clock: Clock::start(),
             expiry: Expiry::default(),
+            statistics: StatisticsKeeper::default(),
             workers: Workers::default(),
         });
         TransactionManager { handles: ShardedArc::new(&shared), shared }
@@ -120,6 +123,8 @@ impl TransactionManager {
         if self.shared.loading.swap(true, Ordering::SeqCst) {
             return Err(Error::new(ErrorKind::Closed, "another bulk load is running on this graph"));
         }
+        // Statistics of an empty graph are no reason to refuse the load.
+        self.shared.give_up_statistics();
         let loader = match self.shared.status.count() {
             0 => BulkLoader::new(self.shared.store.clone()),
             n => Err(Error::new(
@@ -205,6 +210,24 @@ impl TransactionManager {
     #[doc(hidden)]
     pub fn collect_round(&self) {
         self.shared.collect_some(true);
+    }
+
+    /// The newest statistics of the graph; `None` until the first pass is over. The first call has the collector's
+    /// workers make them, and keep them fresh from then on.
+    pub fn statistics(&self) -> Option<Arc<Statistics>> {
+        self.shared.newest_statistics()
+    }
+
+    /// As [`TransactionManager::statistics`], with their age. Looks at the counters of all pages.
+    pub fn dated_statistics(&self) -> Option<DatedStatistics> {
+        self.shared.dated_statistics()
+    }
+
+    /// Makes statistics of the newest snapshot on this thread. `check` is called every millisecond or so, and its error
+    /// ends the pass and is returned.
+    pub fn measure_statistics(&self, check: &mut dyn FnMut() -> Result<()>) -> Result<Arc<Statistics>> {
+        let held = self.begin_protected_read()?;
+        self.shared.measure_statistics(held.begin_ts(), check)
     }
 
     /// How much garbage waits to be collected, and how much was collected.

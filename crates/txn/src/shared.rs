@@ -14,6 +14,7 @@ use crate::expiry::{Clock, Expiry};
 use crate::log::CommitLog;
 use crate::recent::RecentCommits;
 use crate::settings::Settings;
+use crate::statistics::StatisticsKeeper;
 use crate::status::StatusTable;
 use crate::sync::{AtomicBool, Ordering};
 use crate::workers::Workers;
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) clock: Clock,
     pub(crate) expiry: Expiry,
+    pub(crate) statistics: StatisticsKeeper,
     pub(crate) workers: Workers,
 }
 

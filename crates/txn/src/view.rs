@@ -5,8 +5,8 @@
 
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, ExpandCursor, ExpandRequest,
-    Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, Numbers, PropertyRow, Result,
-    ScanCursor, Share, Statistics, UserId, Value, ValueColumns, ValueRows, VertexId, edge_columns_of_rows,
+    Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts, Numbers,
+    PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId, edge_columns_of_rows,
     look_up_in_steps, vertex_columns_of_rows,
 };
 
@@ -263,8 +263,8 @@ impl GraphView for Transaction {
         self.view_unchecked().vertex_indexes()
     }
 
-    fn statistics(&self) -> Statistics {
-        self.view_unchecked().statistics()
+    fn live_counts(&self) -> LiveCounts {
+        self.view_unchecked().live_counts()
     }
 }
 

@@ -81,7 +81,7 @@ fn deleting_a_vertex_takes_its_edges_along() {
     assert_eq!(expand(&old, &[ids[1]], Direction::Both, 100).len(), 5, "a loop is met twice");
     assert!(expand(&new, &[ids[1]], Direction::Both, 100).is_empty());
     assert_eq!(graph.get(&new, ids[1]), None);
-    assert_eq!(new.statistics().vertices[0].1, 3);
+    assert_eq!(new.live_counts().vertices[0].1, 3);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use common::recount::check_statistics;
 use common::{check_consistent, check_memory, edges, find, vertices};
 use mangrove_graph::{
     EdgeId, ElementId, GENERATION_MAX, GraphView, IndexRange, KeyId, LabelSetId, Share, TabletId, UserId, Value,
@@ -293,6 +294,7 @@ impl History {
         check_memory(manager.store());
         let view = manager.begin_read().unwrap();
         assert_eq!(dump(&view), self.now);
+        check_statistics(&manager);
         self.check_look_ups(&view);
         drop(view);
         let free = manager.store().free_slots();

@@ -43,6 +43,8 @@ pub const INSPECT_HELP: &str = "\
 Examples:
   mangrove inspect memory --url ws://127.0.0.1:8182/gremlin
   mangrove inspect memory --load network/ --map network/mapping.toml --format json
+  mangrove inspect statistics --url ws://127.0.0.1:8182/gremlin
+  mangrove inspect statistics --data graph/ --label person --edge knows --histogram
   mangrove inspect durability --url ws://127.0.0.1:8182/gremlin
   mangrove inspect log --data graph/ --format jsonl
   mangrove inspect manifest --data graph/";
@@ -244,6 +246,32 @@ pub enum InspectCommand {
         /// The graph.
         #[command(flatten)]
         target: TargetArgs,
+        /// How to print it
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
+    },
+    /// Show how many elements there are, and how degrees are distributed
+    ///
+    /// The figures are exact for a snapshot, whose age is in the first row. The first look makes them.
+    Statistics {
+        /// The graph.
+        #[command(flatten)]
+        target: TargetArgs,
+        /// Only vertices with this label
+        #[arg(long)]
+        label: Option<String>,
+        /// Only edges with this label
+        #[arg(long, value_name = "LABEL")]
+        edge: Option<String>,
+        /// Also how many vertices have degrees from each power of two on
+        #[arg(long)]
+        histogram: bool,
+        /// Also how many pairs of edges the vertices with --label have, by the labels of the edges
+        #[arg(long, requires = "label")]
+        walks: bool,
+        /// Count anew, and do not show what was counted before
+        #[arg(long)]
+        refresh: bool,
         /// How to print it
         #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
         format: ResultFormat,

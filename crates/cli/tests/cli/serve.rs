@@ -72,6 +72,11 @@ fn a_server_is_managed_from_the_command_line() {
     assert_eq!(succeed(&["config", "get", "--url", &url, "--format", "jsonl"]), set);
     let memory = succeed(&["inspect", "memory", "--url", &url]);
     assert!(memory.contains("property index") && memory.contains("total"), "{memory}");
+    let statistics = succeed(&["inspect", "statistics", "--url", &url, "--label", "person", "--histogram", "--walks"]);
+    for part in ["degrees", "bucket", "walks", "knows", "index"] {
+        assert!(statistics.contains(part), "{part}: {statistics}");
+    }
+    assert!(fail(2, &["inspect", "statistics", "--url", &url, "--walks"]).contains("--label"));
     let out = "g.V().has('name', who).out().count()";
     let counted = succeed(&["query", "--url", &url, "--format", "csv", "--param", "who=ada", out]);
     assert!(counted.contains('2'), "{counted}");

@@ -10,6 +10,7 @@
 use std::any::Any;
 use std::sync::LazyLock;
 
+use mangrove_flow::QueryControl;
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_plan::logical::Name;
 use mangrove_steps::ServiceCall;
@@ -222,7 +223,7 @@ impl ServiceRegistry {
         host: &dyn Any,
         call: &ServiceCall<'_>,
     ) -> Result<Vec<Value>> {
-        let arguments = Arguments { service, given: call.arguments };
+        let arguments = Arguments { service, given: call.arguments, control: call.control };
         arguments.check()?;
         match &service.function {
             ServiceFunction::List => self.list(&arguments),
@@ -243,12 +244,19 @@ impl ServiceRegistry {
 pub struct Arguments<'a> {
     pub(super) service: &'static Service,
     pub(super) given: &'a [(Name, Value)],
+    /// The limits of the query that calls.
+    pub(super) control: &'a QueryControl,
 }
 
 impl<'a> Arguments<'a> {
     /// The name of the service, for errors.
     pub fn service(&self) -> &'static str {
         self.service.name
+    }
+
+    /// Fails if the query that calls is out of time or was cancelled: for services that take long.
+    pub fn check_limits(&self) -> Result<()> {
+        self.control.check()
     }
 
     /// The value of an argument. Of two with this name, the later one.

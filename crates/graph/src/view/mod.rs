@@ -47,7 +47,7 @@ pub use columns::{RowValues, ValueColumns};
 pub use late::{Completions, Elements, Hold, LateReads, Need, Ticket, Want};
 pub use numbers::{NumberType, Numbers};
 pub use request::{
-    AdjacencyRequest, ExpandCursor, ExpandRequest, IndexInfo, IndexRange, LabelFilter, ScanCursor, Share, Statistics,
+    AdjacencyRequest, ExpandCursor, ExpandRequest, IndexInfo, IndexRange, LabelFilter, LiveCounts, ScanCursor, Share,
 };
 pub use rows::{Expansion, PropertyRow, ValueRows};
 
@@ -258,8 +258,8 @@ pub trait GraphView: Send + Sync {
         out: &mut Vec<VertexId>,
     ) -> Result<()>;
 
-    /// Counts by label set, for the planner.
-    fn statistics(&self) -> Statistics;
+    /// Counts by label set, of the newest commits and not of the snapshot.
+    fn live_counts(&self) -> LiveCounts;
 
     /// A filter for the label sets that contain a label of one of these names, or whose whole name is one of them
     /// (`a::b`).

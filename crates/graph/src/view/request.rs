@@ -141,9 +141,9 @@ pub struct IndexInfo {
     pub unique: bool,
 }
 
-/// Counts for the planner: cheap to get, and not exact while transactions write.
+/// Counts of elements, from counters: cheap to get, and not exact while transactions write.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Statistics {
+pub struct LiveCounts {
     /// The number of vertices of each label set.
     pub vertices: Vec<(LabelSetId, u64)>,
     /// The number of edges of each label set.

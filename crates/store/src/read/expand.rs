@@ -243,7 +243,7 @@ impl<'a> Expander<'a> {
 
 impl StoreView<'_> {
     /// The number of visible edges in a list.
-    fn count_list(&self, pin: &Pin, list: &List<'_>) -> u64 {
+    pub(super) fn count_list(&self, pin: &Pin, list: &List<'_>) -> u64 {
         let packed = match list.dirty {
             false => list.neighbors.len() as u64,
             true => self.count_visible(pin, list.neighbors.iter().copied().zip(list.edges.iter().copied())),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind,
     ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId,
-    Numbers, PropertyRow, Result, ScanCursor, Share, Statistics, UserId, Value, ValueColumns, ValueRows, VertexId,
+    LiveCounts, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId,
     check_value_outputs,
 };
 use mangrove_reclaim::epoch;
@@ -309,7 +309,7 @@ impl GraphView for StoreView<'_> {
         Ok(())
     }
 
-    fn statistics(&self) -> Statistics {
-        scan::statistics(self.store)
+    fn live_counts(&self) -> LiveCounts {
+        scan::live_counts(self.store)
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use mangrove_graph::{
-    EdgeId, ElementKind, IndexRange, KeyId, LabelFilter, LabelSetId, ScanCursor, Share, Statistics, TabletId, VertexId,
+    EdgeId, ElementKind, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts, ScanCursor, Share, TabletId, VertexId,
 };
 use mangrove_reclaim::epoch;
 
@@ -405,8 +405,9 @@ pub(crate) fn count<'a, I: Iterator<Item = &'a PageCore>>(
     }
 }
 
-/// The number of visible elements on a page.
-fn count_page(core: &PageCore, snapshot: &Snapshot<'_>, is_kept_count_seen: bool) -> u64 {
+/// The number of visible elements on a page. `is_kept_count_seen`: the snapshot sees every commit that the page has
+/// counted, unless a later one has changed the page.
+pub(super) fn count_page(core: &PageCore, snapshot: &Snapshot<'_>, is_kept_count_seen: bool) -> u64 {
     let kept = core.clean_count().or_else(|| core.count_at(snapshot.begin_ts).filter(|_| is_kept_count_seen));
     // A pin is a fence, which costs more than all the rest if the count is known.
     let count = kept.unwrap_or_else(|| {
@@ -416,14 +417,14 @@ fn count_page(core: &PageCore, snapshot: &Snapshot<'_>, is_kept_count_seen: bool
     count as u64
 }
 
-/// Counts of elements by label set for the planner, from the pages' counters. They include commits of any age.
-pub(crate) fn statistics(store: &Store) -> Statistics {
+/// Counts of elements by label set, from the counters of pages. They include commits of any age.
+pub(crate) fn live_counts(store: &Store) -> LiveCounts {
     fn by_label<'a>(pages: impl Iterator<Item = &'a PageCore>) -> Vec<(LabelSetId, u64)> {
         let mut counts = BTreeMap::new();
         pages.for_each(|core| *counts.entry(core.label).or_default() += core.live_count());
         counts.into_iter().collect()
     }
-    Statistics {
+    LiveCounts {
         vertices: by_label(store.tablets.iter().flat_map(|tablet| tablet.vertices.iter().map(|page| &page.core))),
         edges: by_label(store.tablets.iter().flat_map(|tablet| tablet.edges.iter().map(|page| &page.core))),
     }

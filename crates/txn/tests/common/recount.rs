@@ -1,0 +1,93 @@
+//! Statistics by a plain count of all vertices and edges of a view, to compare those of a pass with.
+
+use std::collections::BTreeMap;
+
+use mangrove_graph::statistics::{
+    DEGREE_BUCKETS, DegreeBucket, DegreeStatistics, EdgeTable, LabelStatistics, MOMENT_TABLES_MAX, PairMoments,
+    Statistics, sort_tables,
+};
+use mangrove_graph::{Direction, GraphView, LabelSetId, VertexId};
+use mangrove_txn::{Transaction, TransactionManager};
+
+use super::{edges, vertices};
+
+/// The degrees of the vertices that have an edge in a table.
+type Degrees = BTreeMap<VertexId, u64>;
+
+/// The statistics of what a view shows, without indexes.
+pub fn recount(view: &dyn GraphView, as_of: u64) -> Statistics {
+    let (ids, all_edges) = (vertices(view), edges(view));
+    let (mut labels, mut edge_labels) = (Vec::new(), Vec::new());
+    view.vertex_labels(&ids, &mut labels).unwrap();
+    let edge_ids: Vec<_> = all_edges.iter().map(|&(edge, ..)| edge).collect();
+    view.edge_labels(&edge_ids, &mut edge_labels).unwrap();
+    let label_of: BTreeMap<VertexId, LabelSetId> = ids.iter().copied().zip(labels.iter().copied()).collect();
+    let mut found: BTreeMap<LabelSetId, (u64, BTreeMap<(bool, LabelSetId), Degrees>)> = BTreeMap::new();
+    labels.iter().for_each(|label| found.entry(*label).or_default().0 += 1);
+    for (&(_, source, target), &label) in all_edges.iter().zip(&edge_labels) {
+        for (end, is_incoming) in [(source, false), (target, true)] {
+            let tables = &mut found.get_mut(&label_of[&end]).unwrap().1;
+            *tables.entry((is_incoming, label)).or_default().entry(end).or_default() += 1;
+        }
+    }
+    let counted = found.into_iter().map(|(label, (vertices, tables))| of_label(label, vertices, tables));
+    Statistics::new(as_of, counted.collect(), Vec::new())
+}
+
+fn of_label(label: LabelSetId, vertices: u64, tables: BTreeMap<(bool, LabelSetId), Degrees>) -> LabelStatistics {
+    let mut counted: Vec<(DegreeStatistics, Degrees)> = Vec::new();
+    for ((is_incoming, label), degrees) in tables {
+        let table = EdgeTable { direction: if is_incoming { Direction::In } else { Direction::Out }, label };
+        let mut buckets = vec![DegreeBucket::default(); DEGREE_BUCKETS];
+        buckets[0].count = vertices - degrees.len() as u64;
+        for &degree in degrees.values() {
+            let bucket = (1..DEGREE_BUCKETS).find(|k| degree < 1 << k).unwrap();
+            buckets[bucket].count += 1;
+            buckets[bucket].sum += degree;
+            buckets[bucket].squares += (degree * degree) as f64;
+        }
+        while buckets.last().is_some_and(|bucket| bucket.count == 0) {
+            buckets.pop();
+        }
+        let statistics = DegreeStatistics {
+            table,
+            edges: degrees.values().sum(),
+            sources: degrees.len() as u64,
+            max_degree: degrees.values().copied().max().unwrap(),
+            squares: degrees.values().map(|degree| (degree * degree) as f64).sum(),
+            buckets: buckets.into(),
+        };
+        counted.push((statistics, degrees));
+    }
+    let mut tables: Vec<DegreeStatistics> = counted.iter().map(|(statistics, _)| statistics.clone()).collect();
+    sort_tables(&mut tables);
+    assert!(tables.iter().zip(&counted).all(|(a, (b, _))| a == b), "tables are sorted as pairs are");
+    let mut largest: Vec<u32> = (0..tables.len() as u32).collect();
+    largest.sort_by_key(|at| std::cmp::Reverse(tables[*at as usize].edges));
+    largest.truncate(MOMENT_TABLES_MAX);
+    largest.sort_unstable();
+    let degrees = |place: usize| &counted[largest[place] as usize].1;
+    let sum = |row: usize, column: usize| {
+        let products = degrees(row).iter().map(|(id, degree)| degree * degrees(column).get(id).copied().unwrap_or(0));
+        products.sum::<u64>() as f64
+    };
+    let moments = PairMoments::new(largest.clone(), sum);
+    LabelStatistics::new(label, vertices, tables, moments)
+}
+
+/// Statistics of the newest snapshot equal a recount of it.
+#[track_caller]
+pub fn check_statistics(manager: &TransactionManager) {
+    let view: Transaction = manager.begin_read().unwrap();
+    let expected = recount(&view, view.begin_ts());
+    let found = manager.measure_statistics(&mut || Ok(())).unwrap();
+    assert_eq!((found.labels(), found.as_of), (expected.labels(), expected.as_of));
+    let (vertices, edges) = (vertices(&view).len() as u64, edges(&view).len() as u64);
+    assert_eq!((found.vertices(), found.edges()), (vertices, edges));
+    let reports = manager.store().index_reports();
+    assert_eq!(found.indexes().len(), reports.len());
+    for (found, report) in found.indexes().iter().zip(reports) {
+        let known = (report.info.id, report.entries, report.distinct);
+        assert_eq!((found.index, found.entries, found.distinct), known);
+    }
+}
