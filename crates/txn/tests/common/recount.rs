@@ -14,6 +14,9 @@ use super::{edges, vertices};
 /// The degrees of the vertices that have an edge in a table.
 type Degrees = BTreeMap<VertexId, u64>;
 
+/// The tables of vertices of one label set: outgoing or incoming edges (`true`), by their label set.
+type Tables = BTreeMap<(bool, LabelSetId), Degrees>;
+
 /// The statistics of what a view shows, without indexes.
 pub fn recount(view: &dyn GraphView, as_of: u64) -> Statistics {
     let (ids, all_edges) = (vertices(view), edges(view));
@@ -22,7 +25,7 @@ pub fn recount(view: &dyn GraphView, as_of: u64) -> Statistics {
     let edge_ids: Vec<_> = all_edges.iter().map(|&(edge, ..)| edge).collect();
     view.edge_labels(&edge_ids, &mut edge_labels).unwrap();
     let label_of: BTreeMap<VertexId, LabelSetId> = ids.iter().copied().zip(labels.iter().copied()).collect();
-    let mut found: BTreeMap<LabelSetId, (u64, BTreeMap<(bool, LabelSetId), Degrees>)> = BTreeMap::new();
+    let mut found: BTreeMap<LabelSetId, (u64, Tables)> = BTreeMap::new();
     labels.iter().for_each(|label| found.entry(*label).or_default().0 += 1);
     for (&(_, source, target), &label) in all_edges.iter().zip(&edge_labels) {
         for (end, is_incoming) in [(source, false), (target, true)] {
@@ -34,7 +37,7 @@ pub fn recount(view: &dyn GraphView, as_of: u64) -> Statistics {
     Statistics::new(as_of, counted.collect(), Vec::new())
 }
 
-fn of_label(label: LabelSetId, vertices: u64, tables: BTreeMap<(bool, LabelSetId), Degrees>) -> LabelStatistics {
+fn of_label(label: LabelSetId, vertices: u64, tables: Tables) -> LabelStatistics {
     let mut counted: Vec<(DegreeStatistics, Degrees)> = Vec::new();
     for ((is_incoming, label), degrees) in tables {
         let table = EdgeTable { direction: if is_incoming { Direction::In } else { Direction::Out }, label };
