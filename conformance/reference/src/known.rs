@@ -52,6 +52,15 @@ pub const KNOWN: &[Known] = &[
             script.contains("Operator.sumLong") && fails_with(theirs, "ClassCastException") && ours.is_ok()
         },
     },
+    Known {
+        name: "count-among-types",
+        why: "count() is compared with the numbers of a list whatever their types; the reference's optimization of counts \
+              casts them to the type of one and fails",
+        covers: |script, theirs, ours| {
+            let listed = [".count().is(P.within(", ".count().is(P.without("].iter().any(|test| script.contains(test));
+            listed && fails_with(theirs, "ClassCastException") && ours.is_ok()
+        },
+    },
     in_the_corpus("shortest-double", "Java writes the smallest double with one digit more than necessary"),
     in_the_corpus(
         "float-to-bigint",
