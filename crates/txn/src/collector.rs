@@ -101,7 +101,8 @@ impl Shared {
     pub(crate) fn collect_some(&self, all: bool) -> bool {
         let _round = self.workers.round();
         self.expire_old();
-        // The rounds of a pass follow one another fast. To whoever looks for pages left alone, all would seem to be.
+        // During a pass, rounds follow one another so fast that writers have no time to write between two of them.
+        // Compaction would take every page for one that writers have left alone.
         let all = all && !self.statistics.is_running();
         let is_garbage_left = if all {
             let collected = self.store.collect(self, ROUND_WRITES, true);

@@ -1,12 +1,12 @@
 //! The refresh of the graph's statistics, in the background or on request.
 //!
 //! ```text
-//! nothing ──somebody asks──▶ pass ──▶ newest ──the graph has changed by much──▶ pass ──▶ newest
-//!                            └── a step in each round of a worker
+//! none ──first request──▶ pass ──▶ statistics ──the graph changes by much──▶ pass ──▶ newer statistics
+//!                         └── a worker does a step of it in each of its rounds
 //! ```
 //!
-//! The store makes statistics in a pass over one snapshot (`mangrove_store::StatisticsPass`). Until somebody asks, there
-//! is none. Then a worker of the collector does a step of a millisecond in each of its rounds. When the pass is over,
+//! The store makes statistics in a pass over one snapshot (`mangrove_store::StatisticsPass`). It makes none until a
+//! caller requests them. Then a worker of the collector does a step of a millisecond in each of its rounds. When the pass is over,
 //! the worker compares the counters of live elements with the statistics about once a second, and begins the next pass
 //! when they are *stale*: when the vertices or the edges are more or fewer by over 10 % and by over 1,000. A pass that
 //! took a time is followed by a rest of a hundred times that time, so that all passes take about 1 % of a core.
@@ -41,7 +41,8 @@ const AFTER_FAILURE: Duration = Duration::from_secs(60);
 const STALE_MIN: u64 = 1_000;
 const STALE_PART: u64 = 10;
 
-/// A pass during a step. If the step panics, the entry is released all the same.
+/// A pass, while a worker does a step of it. Dropping this releases the pass's entry in the status table, even if the
+/// step panics.
 struct Step<'a> {
     shared: &'a Shared,
     pass: Option<RunningPass>,

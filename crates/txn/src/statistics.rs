@@ -40,7 +40,7 @@ pub(crate) struct Measured {
 #[derive(Debug, Default)]
 pub(crate) struct StatisticsKeeper {
     pub(crate) newest: ArcSwapOption<Measured>,
-    /// True once somebody has asked.
+    /// True after the first caller has requested statistics.
     pub(crate) is_wanted: AtomicBool,
     /// True while a pass of the workers is under way.
     pub(crate) is_running: AtomicBool,
@@ -55,7 +55,7 @@ pub(crate) struct Turn {
     pub(crate) not_before_ms: u64,
 }
 
-/// A pass of the workers, between two steps. Whoever drops it releases its entry in the status table.
+/// A pass of the workers, between two steps. The code that drops it must release its entry in the status table.
 #[derive(Debug)]
 pub(crate) struct RunningPass {
     pub(crate) pass: StatisticsPass,

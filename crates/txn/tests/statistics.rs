@@ -213,11 +213,11 @@ fn wait_for(what: &str, mut is_done: impl FnMut() -> bool) {
 }
 
 #[test]
-fn nothing_is_measured_until_somebody_asks_and_then_workers_keep_it_fresh() {
+fn workers_measure_after_the_first_request_and_refresh_after_large_changes() {
     let graph = Graph::new();
     graph.persons(10);
     graph.manager.collect_round();
-    assert!(graph.manager.statistics().is_none(), "nobody had asked");
+    assert!(graph.manager.statistics().is_none(), "no caller had requested statistics");
     wait_for("the first pass", || graph.manager.statistics().is_some());
     let first = graph.manager.dated_statistics().unwrap();
     assert_eq!((first.statistics.vertices(), first.commits_since, first.is_stale), (10, 0, false));
@@ -247,7 +247,7 @@ fn passes_beside_writers_end_and_hold_nothing_afterwards() {
                         let mut pick = || people[rng.random_range(0..people.len())];
                         txn.insert_edge(pick(), pick(), graph.knows, None).unwrap();
                     }
-                    txn.commit().expect("additions do not conflict, with nobody's pass either");
+                    txn.commit().expect("additions conflict neither with each other nor with a pass");
                 }
             });
         }
@@ -296,7 +296,7 @@ fn a_bulk_load_does_not_wait_for_a_pass_of_the_workers() {
         let graph = Graph::new();
         // A worker begins its pass now.
         graph.manager.statistics();
-        let mut load = graph.manager.bulk_load().expect("nobody but workers holds a snapshot");
+        let mut load = graph.manager.bulk_load().expect("only workers hold a snapshot, and they give it up");
         load.vertices(graph.person, 10, None, &[]).unwrap();
         load.finish().unwrap();
         check_statistics(&graph.manager);

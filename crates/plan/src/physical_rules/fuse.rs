@@ -32,13 +32,13 @@ pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
 
 fn fused(first: &Op, second: &Op) -> Option<Op> {
     match (first, second) {
-        (Op::Expand { direction, labels, to_edges }, Op::Reduce(Reduction::Count)) => {
+        (
+            hop @ (Op::Expand { direction, labels, to_edges } | Op::OptionalExpand { direction, labels, to_edges }),
+            Op::Reduce(Reduction::Count),
+        ) => {
+            let optional = matches!(hop, Op::OptionalExpand { .. });
             let (direction, labels, to_edges) = (*direction, labels.clone(), *to_edges);
-            Some(Op::CountExpand(Degree { direction, labels, to_edges, optional: false }))
-        }
-        (Op::OptionalExpand { direction, labels, to_edges }, Op::Reduce(Reduction::Count)) => {
-            let (direction, labels, to_edges) = (*direction, labels.clone(), *to_edges);
-            Some(Op::CountExpand(Degree { direction, labels, to_edges, optional: true }))
+            Some(Op::CountExpand(Degree { direction, labels, to_edges, optional }))
         }
         (Op::Vertices { access, conditions }, Op::Reduce(Reduction::Count)) if conditions.is_empty() => {
             count_all(ElementKind::Vertex, access)

@@ -152,7 +152,8 @@ impl Operator<Rows> for Reduce {
             return Ok(batch);
         }
         let mut states = BatchStates::new(kind);
-        match numbers_of(&batch, &mut self.numbers).filter(|_| reduces_numbers(kind)) {
+        let numbers = if reduces_numbers(kind) { numbers_of(&batch, &mut self.numbers) } else { None };
+        match numbers {
             Some(numbers) => numbers::add_to_states(&mut states, numbers, &batch, |row| row)?,
             None => add_batch(&mut states, &batch)?,
         }

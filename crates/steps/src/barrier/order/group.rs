@@ -111,8 +111,10 @@ impl SortedGroup {
         let (view, control) = (&*out.context().view, out.control());
         control.check()?;
         if self.fresh.len() > limit {
+            // Before the ids, which a sort would read again.
+            let Some(ranks) = sorter.ranks(&self.fresh) else { return Ok(false) };
             self.add_fresh_ids(out)?;
-            let first = sorter.first_rows(&self.fresh, &self.ids, view, limit);
+            let first = sorter.first_rows(ranks, &self.fresh, &self.ids, view, limit);
             self.drop_ids(control);
             let Some((first, last)) = first else { return Ok(false) };
             let bar = self.fresh.computed_value(0, last);

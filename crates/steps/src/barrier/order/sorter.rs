@@ -73,16 +73,16 @@ impl RowSorter {
         Some(passing)
     }
 
-    /// Returns the numbers of the first `count` rows in order, ascending, and the number of the last of them in order.
-    /// `None` if the first keys have no words, or the rows are of several instances. There must be more rows than that.
+    /// Returns the numbers of the first `count` rows in order, ascending, and the number of the last of them in order;
+    /// `None` for no rows. `ranks` are the words of the rows, of which there are more than `count`.
     pub fn first_rows(
         &self,
+        ranks: Ranks,
         rows: &Rows,
         ids: &ElementIds,
         view: &dyn GraphView,
         count: usize,
     ) -> Option<(Vec<u32>, usize)> {
-        let ranks = self.ranks(rows)?;
         let is_exact = self.is_exact(ranks.kind);
         let elements = ElementOrder::new(view, ids);
         let mut order: Vec<(u64, u32)> = ranks.words.into_iter().zip(0..).collect();
@@ -102,7 +102,7 @@ impl RowSorter {
     }
 
     /// Returns the words of the first keys, if rows of one instance have any.
-    fn ranks(&self, rows: &Rows) -> Option<Ranks> {
+    pub fn ranks(&self, rows: &Rows) -> Option<Ranks> {
         match (&rows.tags, &self.ways[..], rows.computed.first()) {
             (Tags::One, [way @ (Way::Asc | Way::Desc), rest @ ..], Some(column)) if !rest.contains(&Way::Shuffle) => {
                 rank::ranks(column, *way)
