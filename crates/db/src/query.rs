@@ -12,6 +12,7 @@ pub(crate) mod caller_time;
 pub(crate) mod execution;
 pub(crate) mod helpers;
 pub(crate) mod instance;
+mod last_runs;
 pub(crate) mod prepared;
 mod profile;
 pub(crate) mod settings;

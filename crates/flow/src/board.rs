@@ -164,6 +164,11 @@ impl<B> Board<B> {
         self.idle.load(Ordering::Relaxed) > 0 || misses_offers(self.expected.load(Ordering::Relaxed))
     }
 
+    /// Returns true if a thread of the run has nothing to do, and nothing is on its way to one.
+    pub fn lacks_work(&self) -> bool {
+        self.idle.load(Ordering::Relaxed) > 0 && !self.has_offers() && !self.has_arrivals()
+    }
+
     /// Says that so many helpers will join. Waking a thread takes tens of microseconds, in which the home offers work.
     pub fn expect(&self, helpers: u32) {
         self.expected.store(helpers, Ordering::Relaxed);

@@ -339,6 +339,11 @@ impl Groups {
         self.open.get(&group).map(|open| HeavyInstance { group, tag, scope: open.scope })
     }
 
+    /// Returns the operator of the scope that opened a group.
+    pub fn scope(&self, group: GroupId) -> Option<OpId> {
+        self.open.get(&group).map(|open| open.scope)
+    }
+
     /// Returns true if the next whole step for one instance of a group makes it heavy, however light it is.
     pub fn looks_for_heavy(&self, group: GroupId) -> bool {
         self.open.get(&group).is_some_and(|open| open.long_steps.are_new())

@@ -288,6 +288,13 @@ impl<B: Batch> Helper<B> {
             }
             if !is_done && board.has_idle_thread() {
                 turn.work.share(board, &self.run.sharers, Some(token), control)?;
+                if board.lacks_work() && turn.work.send_instances_home(&self.run.sharers, control)? {
+                    turn.work.combine_homebound(control)?;
+                    if board.send_home(&mut turn.work.router.homebound) {
+                        status = HelperStatus::Full;
+                        break;
+                    }
+                }
             }
             // Queries that wait for a thread go before helpers (FLOW-26).
             if number % LOOK_MESSAGES == 0 && control.clock().now_nanos().saturating_sub(started) >= TURN_NANOS {

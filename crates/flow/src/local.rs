@@ -7,7 +7,9 @@
 //!   have ended, so the helper keeps it beyond the end of a turn. For that time its task counts as a query (FLOW-26).
 //!
 //! A batch with few rows goes home instead. If one of its instances is heavy, threads share the messages inside a group
-//! of the home, but not those inside a group of a helper. A heavy instance in a group of a helper goes home, too.
+//! of the home, but not those inside a group of a helper. A heavy instance in a group of a helper goes home, too. If another
+//! thread of the run has nothing to do, so do instances that have not begun
+//! ([`Operator::send_instances_home`](crate::Operator::send_instances_home)).
 
 use std::sync::Arc;
 

@@ -176,6 +176,15 @@ pub trait Operator<B: Batch>: Send {
         Ok(Apart::Stays)
     }
 
+    /// For the operator of a scope, on a helper: another thread has nothing to do. The operator sends the rows of these
+    /// instances, which lie in a group inside that the helper has opened, to its replica at the home, where threads share
+    /// their work, and cancels them here (FLOW-50). It keeps those that may not begin again. Returns true if it has sent some;
+    /// this default keeps all.
+    fn send_instances_home(&mut self, inside: GroupId, tags: &[u32], out: &mut Output<'_, B>) -> Result<bool> {
+        let _ = (inside, tags, out);
+        Ok(false)
+    }
+
     /// Instances of a group are canceled here: those of `tags`, or all if there are none. The operator drops their
     /// state and releases its charge (FLOW-41). No row of them comes any more, but the end of their group does
     /// (FLOW-7). It is also called for groups of which the operator holds nothing. This default does nothing.

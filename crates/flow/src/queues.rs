@@ -249,6 +249,13 @@ impl<B> Queues<B> {
         self.inboxes[at].entering.iter_mut().find(|message| message.is_shareable()).map(|message| &mut **message)
     }
 
+    /// Returns the first batch of a group that a helper has opened, at the lowest operator at which one waits.
+    pub fn lowest_of_helper(&self) -> Option<&Message<B>> {
+        let is_of_helper = |message: &Message<B>| message.is_data() && message.group.is_of_helper();
+        let first = |inbox: &'_ Inbox<B>| inbox.entering.iter().position(|message| is_of_helper(message));
+        self.inboxes.iter().find_map(|inbox| first(inbox).map(|at| &*inbox.entering[at]))
+    }
+
     /// Takes all messages, in ascending order of their operators.
     pub fn take_all(&mut self) -> Vec<Box<Message<B>>> {
         let mut all = Vec::new();

@@ -287,6 +287,11 @@ impl<B: Batch> NodeRuntime<B> {
         self.work.sharing.as_ref().map_or(0, |sharing| sharing.board().parcels_taken())
     }
 
+    /// For an open run: returns true if the query had enough results while parcels were not worked off.
+    pub fn was_cut(&self) -> Option<bool> {
+        self.work.sharing.as_ref().map(|sharing| sharing.was_cut())
+    }
+
     /// Returns the number of heavy instances that have begun again in groups of their own so far (FLOW-44).
     pub fn set_apart_count(&self) -> u64 {
         self.work.router.set_apart + self.helper_scopes().set_apart

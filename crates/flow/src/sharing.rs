@@ -54,6 +54,8 @@ pub(crate) struct Sharing<B: Batch> {
     ends: FastMap<Token, Vec<ParkedEnd<B>>>,
     /// The operators that, with all before them, wait until a message is back (FLOW-33): one entry for each message.
     halted: Vec<OpId>,
+    /// True if work of the query itself was canceled while parcels were not worked off.
+    was_cut: bool,
 }
 
 impl<B: Batch> Sharing<B> {
@@ -65,6 +67,7 @@ impl<B: Batch> Sharing<B> {
             away: FastSet::default(),
             ends: FastMap::default(),
             halted: Vec::new(),
+            was_cut: false,
         }
     }
 
@@ -75,6 +78,11 @@ impl<B: Batch> Sharing<B> {
     /// Returns true if parcels are not worked off.
     pub fn is_away(&self) -> bool {
         !self.away.is_empty()
+    }
+
+    /// Returns true if the query had enough results while parcels were not worked off.
+    pub fn was_cut(&self) -> bool {
+        self.was_cut
     }
 
     /// Returns true if parcels of the token are not worked off.
@@ -137,8 +145,12 @@ impl<B: Batch> Sharing<B> {
     }
 
     /// Publishes the cancellations that a call has made. Returns the groups that they concern.
-    pub fn publish(&self, groups: &mut Groups) -> Vec<GroupId> {
+    pub fn publish(&mut self, groups: &mut Groups) -> Vec<GroupId> {
         let changes = groups.take_changes();
+        let mut of_query = changes.iter().filter(|(group, _)| *group == GroupId::ROOT).flat_map(|(_, list)| list);
+        if of_query.any(|cancellation| cancellation.tags.is_none()) && self.is_away() {
+            self.was_cut = true;
+        }
         let changed: Vec<GroupId> = changes.iter().map(|(group, _)| *group).collect();
         if !changes.is_empty() {
             self.board.publish(changes);

@@ -344,7 +344,7 @@ impl<B: Batch> Work<B> {
         if self.router.groups.has_fresh() {
             self.carry_out_cancellations(control);
         }
-        if let Some(sharing) = &self.sharing {
+        if let Some(sharing) = &mut self.sharing {
             let changed = sharing.publish(&mut self.router.groups);
             if !changed.is_empty() && self.asking.is_some() {
                 self.forget_cancelled(&changed, control);

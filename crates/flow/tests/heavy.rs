@@ -1,15 +1,17 @@
 //! One heavy instance beside a hundred light ones in a group: how many messages are processed before the light ones
-//! have all their results. Counted, not timed.
+//! have all their results. Counted, not timed. And how many rows the home makes if a helper enters the
+//! scope.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod toys;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_flow::{
-    AnyOperator, Apart, Cursor, Detail, Exchange, GroupId, Kernel, NodeRuntime, OpId, Operator, OuterTags, Output,
-    Placement, Progress, QueryLimits, Step, TagSet, TopologyBuilder,
+    AnyOperator, Apart, Cursor, Detail, Exchange, GroupId, Helper, HelperStatus, Kernel, NodeRuntime, OpId, Operator,
+    OuterTags, Output, Placement, Progress, QueryLimits, Sharers, Step, TagSet, TopologyBuilder,
 };
 use mangrove_graph::Result;
 use toys::{Neighbors, Numbers, Scope, Sink, Start, control};
@@ -106,6 +108,27 @@ impl EachRow {
 }
 
 impl Operator<Numbers> for EachRow {
+    fn is_by_group(&self) -> bool {
+        true
+    }
+
+    fn is_by_batch(&self) -> bool {
+        true
+    }
+
+    fn send_instances_home(&mut self, group: GroupId, tags: &[u32], out: &mut Output<'_, Numbers>) -> Result<bool> {
+        let inside = self.inside.get_mut(&group).expect("a group that is open");
+        if self.rule == Rule::Stays {
+            return Ok(false);
+        }
+        let rows = tags.iter().filter(|tag| !inside.has_result.contains(tag) && inside.gone.insert(**tag));
+        let rows: Vec<u32> = rows.copied().collect();
+        rows.iter().for_each(|tag| out.cancel_tag(group, out.operator() + 1..self.end, *tag));
+        let have_gone = !rows.is_empty();
+        out.send_home(GroupId::ROOT, Numbers(rows.iter().map(|tag| (0, inside.rows[*tag as usize])).collect()));
+        Ok(have_gone)
+    }
+
     fn receive(&mut self, port: u8, group: GroupId, batch: Numbers, out: &mut Output<'_, Numbers>) -> Result<()> {
         if port == 0 {
             return self.enter(batch.0.iter().map(|(_, row)| *row).collect(), out);
@@ -288,4 +311,70 @@ fn rows_of_an_instance_keep_their_order_if_its_reader_sees_it() {
     assert_eq!(keeps_order(|_, _| ()), (true, true));
     assert_eq!(keeps_order(|b, hop| b.set_unordered_instances(hop)), (false, true));
     assert_eq!(keeps_order(|b, hop| b.set_unordered(hop)), (false, false));
+}
+
+/// Runs a scope with 150 light instances, and 150 that make a thousand rows each. A helper takes the second half of the message
+/// and enters the scope with it. Returns the part of all rows that the home makes.
+fn part_of_home(rule: Rule) -> f64 {
+    let mut b = TopologyBuilder::default();
+    let all: Vec<OpId> = (0..4).map(|_| b.operator(Placement::Home)).collect();
+    let [start, scope, make, sink] = all[..] else { panic!("four operators") };
+    b.connect(start, scope, 0, Exchange::Local);
+    b.enter(scope, make, 0, Exchange::Local);
+    b.connect(make, scope, 1, Exchange::Local);
+    b.connect(scope, sink, 0, Exchange::Local);
+    b.set_unordered(make);
+    let operators = || {
+        let each = EachRow { rule, end: make + 1, inside: HashMap::new(), has_ended: false };
+        let kernels = [AnyOperator::kernel(Start), AnyOperator::kernel(MakeRows)];
+        let [start, make] = kernels;
+        vec![start, AnyOperator::stateful(each), make, AnyOperator::stateful(Sink)]
+    };
+    let mut home = NodeRuntime::new(0, 1, Arc::new(b.build()), operators(), control(QueryLimits::default()));
+    home.begin(None).unwrap();
+    let rows = (1..=300).map(|number| number * INSTANCE + if number <= 150 { LIGHT } else { 1_000 });
+    home.start(Numbers(rows.map(|row| (0, row)).collect())).unwrap();
+    let run = home.open(Sharers { stealable: [true, false, true, false].into(), shares_all: false });
+    run.expect(1);
+    let mut helper = Helper::new(&run, operators());
+    let (mut results, mut sleeps) = (0, Arc::new(AtomicBool::new(false)));
+    home.run(1).unwrap();
+    assert_eq!(
+        helper.turn(2),
+        HelperStatus::Busy,
+        "it takes the message that the home has offered, and enters the scope"
+    );
+    'run: loop {
+        // A message of results ends each call.
+        for _ in 0..8 {
+            if sleeps.load(Ordering::Relaxed) {
+                break;
+            }
+            match home.run(4).unwrap() {
+                Progress::Complete => break 'run,
+                Progress::Results => results += home.take_results().unwrap().0.len(),
+                Progress::Waiting => {
+                    sleeps = Arc::new(AtomicBool::new(true));
+                    let wakes = sleeps.clone();
+                    let sleeps_now = home.sleep(Box::new(move || wakes.store(false, Ordering::Relaxed)));
+                    sleeps.store(sleeps_now, Ordering::Relaxed);
+                }
+                _ => {}
+            }
+        }
+        if matches!(helper.turn(4), HelperStatus::Idle | HelperStatus::Full) {
+            helper.sleep(Box::new(|| ()));
+        }
+    }
+    let by_helper = home.close().operators[usize::from(make)].rows_out;
+    assert_eq!(home.control().memory(), 0);
+    1.0 - by_helper as f64 / results as f64
+}
+
+/// The home does not wait while a helper works off a scope alone.
+#[test]
+fn a_helper_sends_instances_home_if_the_home_has_nothing_to_do() {
+    let (alone, shared) = (part_of_home(Rule::Stays), part_of_home(Rule::BeginsAgain));
+    println!("part of the home: {alone:.2} if instances stay, {shared:.2} if they may go home");
+    assert!(alone < 0.3 && (0.4..0.8).contains(&shared), "{alone}, {shared}");
 }

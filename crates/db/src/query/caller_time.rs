@@ -6,7 +6,7 @@
 //! until the last has moved.
 //!
 //! A thread reads the clock only after some messages, and a message of a heavy query may take a millisecond. So a plan
-//! whose last runs all moved begins on an executor ([`LastRuns`]).
+//! whose last runs all moved begins on an executor ([`super::last_runs`]).
 //!
 //! The tenant of the query pays for that time, too ([`pay`]). A light query reads no clock, so an estimate stands for its
 //! time. Each thread adds up what it owes, and hands it over to the executors when it is worth a lock.
@@ -16,7 +16,7 @@
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mangrove_flow::schedule::Tenant;
 
@@ -115,37 +115,6 @@ impl Drop for CallerTime {
     }
 }
 
-/// The heavy runs in a row after which the next run of a plan is expected to be heavy. A plan with heavy runs and light
-/// ones seldom has so many, so its light runs stay on the threads of their callers.
-const HEAVY_RUNS: u8 = 4;
-
-/// Whether the last runs of a plan were heavy: their number in a row, up to [`HEAVY_RUNS`].
-#[derive(Debug, Default)]
-pub(crate) struct LastRuns(AtomicU8);
-
-impl LastRuns {
-    /// Returns true if the next run is expected to be heavy.
-    pub fn were_heavy(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= HEAVY_RUNS
-    }
-
-    /// A run was over soon.
-    pub fn add_light(&self) {
-        // Threads that run light queries would take the cache line from each other if each stored into it.
-        if self.0.load(Ordering::Relaxed) > 0 {
-            self.0.store(0, Ordering::Relaxed);
-        }
-    }
-
-    /// A run was not over soon. A count that another thread makes at the same time may be lost.
-    pub fn add_heavy(&self) {
-        let heavy = self.0.load(Ordering::Relaxed);
-        if heavy < HEAVY_RUNS {
-            self.0.store(heavy + 1, Ordering::Relaxed);
-        }
-    }
-}
-
 /// DB-8: a thread has the time of a core, or its part of the time of all cores.
 fn is_over(nanos: u64, callers: u64, cores: u64) -> bool {
     nanos.saturating_mul(callers.max(cores)) >= CALLERS_NANOS.saturating_mul(cores)
@@ -159,19 +128,6 @@ mod tests {
     fn many_callers_share_the_time_of_the_cores() {
         let time = |callers| (0..).step_by(1_000).find(|nanos| is_over(*nanos, callers, 4)).unwrap();
         assert_eq!([1, 4, 8, 400].map(time), [1_000_000, 1_000_000, 500_000, 10_000]);
-    }
-
-    #[test]
-    fn one_light_run_makes_the_next_one_begin_here() {
-        let runs = LastRuns::default();
-        for _ in 0..HEAVY_RUNS {
-            assert!(!runs.were_heavy());
-            runs.add_heavy();
-        }
-        assert!(runs.were_heavy());
-        runs.add_heavy();
-        runs.add_light();
-        assert!(!runs.were_heavy());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use mangrove_steps::{ExecutionContext, Meter, Rows, SideEffects, Sizes, check_re
 use smol_str::SmolStr;
 
 use super::caller_time::{CallerTime, FIRST_MESSAGES, MESSAGES_PER_READING};
-use super::helpers::{FIRST_UNITS, HEAVY_NANOS, Helping, OPEN_AFTER_NANOS, UNITS_PER_READING};
+use super::helpers::{FIRST_UNITS, Helping, UNITS_PER_READING};
 use super::instance::{PlanInstance, PlannedQuery};
 use super::profile::{ResultCounts, RunFigures};
 use super::settings::RunSettings;
@@ -117,7 +117,7 @@ impl Execution {
         if self.looked_at_nanos == 0 {
             self.looked_at_nanos = now.max(1);
         }
-        if now - self.looked_at_nanos < OPEN_AFTER_NANOS && !self.planned.last_helped.were_heavy() {
+        if now - self.looked_at_nanos < self.planned.last_helped.open_after_nanos() {
             return Ok(());
         }
         if let Some(helping) = &self.helping
@@ -192,12 +192,11 @@ impl Execution {
     }
 
     fn complete(&mut self) {
-        let looked_at = self.looked_at_nanos;
-        if looked_at > 0 && self.now_nanos().saturating_sub(looked_at) >= HEAVY_NANOS {
-            self.planned.last_helped.add_heavy();
-        } else {
-            self.planned.last_helped.add_light();
-        }
+        let nanos = match self.looked_at_nanos {
+            0 => 0,
+            looked_at => self.now_nanos().saturating_sub(looked_at),
+        };
+        self.planned.last_helped.add(nanos, self.instance.as_ref().and_then(|instance| instance.runtime.was_cut()));
         if let Some(instance) = self.instance.take_if(|instance| instance.descriptions.is_empty()) {
             self.planned.complete(instance);
         }
@@ -225,7 +224,7 @@ impl Execution {
         loop {
             let so_far = self.messages();
             if so_far >= until || so_far >= first && time.is_over(self.now_nanos()) {
-                self.planned.last_runs.add_heavy();
+                self.planned.last_runs.add(true);
                 return Ok(false);
             }
             let look_at = if so_far < first { first } else { so_far + MESSAGES_PER_READING };
@@ -238,7 +237,7 @@ impl Execution {
                 // An executor waits better.
                 TurnOutcome::Waiting => return Ok(false),
                 TurnOutcome::Complete => {
-                    self.planned.last_runs.add_light();
+                    self.planned.last_runs.add(false);
                     return Ok(true);
                 }
             }
@@ -247,13 +246,13 @@ impl Execution {
 
     /// Returns true if the query should begin on an executor, because it is expected to be heavy.
     pub fn begins_on_executor(&self) -> bool {
-        self.planned.last_runs.were_heavy()
+        self.planned.last_runs.were_all()
     }
 
     /// The query has ended on an executor, after so much CPU time in turns before its last one.
     pub fn ended_after(&self, nanos: u64) {
         if nanos < TURN_NANOS {
-            self.planned.last_runs.add_light();
+            self.planned.last_runs.add(false);
         }
     }
 

@@ -21,16 +21,6 @@ pub(crate) const FIRST_UNITS: u64 = 8;
 /// The units of work between two readings of the clock after that.
 pub(crate) const UNITS_PER_READING: u64 = 4;
 
-/// A query is opened when it has run for so long after the first reading of the clock, in nanoseconds.
-/// Opening costs it 15 to 40 µs, which is at most a tenth of that.
-pub(crate) const OPEN_AFTER_NANOS: u64 = 400_000 * SLOWER;
-
-/// If the last runs of its plan all took longer than this after the first reading, a query is opened at that reading.
-pub(crate) const HEAVY_NANOS: u64 = 500_000 * SLOWER;
-
-/// About how many times slower a build with assertions is. With it, the same queries are opened as without.
-const SLOWER: u64 = if cfg!(debug_assertions) { 5 } else { 1 };
-
 /// The executors of the process.
 pub(crate) fn shared_executors() -> Result<Arc<Executors>> {
     Executors::shared().map_err(not_started)

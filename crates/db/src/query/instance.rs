@@ -20,7 +20,7 @@ use mangrove_steps::{ExecutionContext, Rows, SideEffects, build};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
-use super::caller_time::LastRuns;
+use super::last_runs::{HelpedRuns, LastRuns};
 use super::settings::{RunSettings, bind_parameters};
 
 /// The maximum number of idle instances of a plan. More can run at a time; an instance that returns to a full list is
@@ -44,8 +44,8 @@ pub(crate) struct PlannedQuery {
     pub plan: PhysicalPlan,
     /// Whether the last runs took so long that they left the threads of their callers.
     pub last_runs: LastRuns,
-    /// Whether the last runs took so long that it was worth being helped from the begin on.
-    pub last_helped: LastRuns,
+    /// When the last runs could use helpers.
+    pub last_helped: HelpedRuns,
     requirements: Arc<Requirements>,
     // Boxed, because instances are large and are moved.
     #[expect(clippy::vec_box, reason = "instances are moved, and large")]
@@ -60,7 +60,7 @@ impl PlannedQuery {
             indexes,
             plan,
             last_runs: LastRuns::default(),
-            last_helped: LastRuns::default(),
+            last_helped: HelpedRuns::default(),
             requirements,
             idle: Mutex::default(),
         }

@@ -187,6 +187,34 @@ impl<B: Batch> Work<B> {
         Ok(())
     }
 
+    /// On a helper with nothing to share: sends instances of a group that it has opened home, where threads share their work
+    /// (FLOW-50). These are the later half of those that the first message has not begun. Returns true if some went.
+    pub fn send_instances_home(&mut self, sharers: &Sharers, control: &Arc<QueryControl>) -> Result<bool> {
+        let Some(message) = self.router.queues.lowest_of_helper() else { return Ok(false) };
+        let Message { group, body: Body::Data { batch: Some(rows), .. }, cursor, .. } = message else {
+            return Ok(false);
+        };
+        // As in a message that is cut in two: after a step that did not finish it, each row has much to follow.
+        let (at, rows_min) = if cursor.is_start() { (0, sharers.split_rows_min()) } else { (cursor.row as usize, 1) };
+        if rows.rows() <= at + rows_min {
+            return Ok(false);
+        }
+        let begun = rows.tag(at);
+        let mut tags: Vec<u32> = (at + 1..rows.rows()).map(|row| rows.tag(row)).filter(|tag| *tag != begun).collect();
+        tags.dedup();
+        let later = tags.split_off(tags.len() / 2);
+        let group = *group;
+        let Some(scope) = self.router.groups.scope(group).filter(|_| !later.is_empty()) else { return Ok(false) };
+        let mut have_gone = false;
+        let _done = self.call(scope, control, |operator, out| {
+            if let AnyOperator::Stateful(operator) = operator {
+                have_gone = operator.send_instances_home(group, &later, out)?;
+            }
+            Ok(Step::Done)
+        })?;
+        Ok(have_gone)
+    }
+
     /// Makes parcels of messages. On a helper, they belong to the token of its own parcel.
     fn parcels_of(&self, messages: Vec<Box<Message<B>>>, token: Option<Token>) -> Vec<Parcel<B>> {
         let parcel = |message: Box<Message<B>>| {

@@ -109,6 +109,10 @@ impl<O: Operator<Numbers>> Operator<Numbers> for Checked<O> {
     fn set_apart(&mut self, inside: GroupId, tag: u32, out: &mut Output<'_, Numbers>) -> Result<Apart> {
         self.operator.set_apart(inside, tag, out)
     }
+
+    fn send_instances_home(&mut self, inside: GroupId, tags: &[u32], out: &mut Output<'_, Numbers>) -> Result<bool> {
+        self.operator.send_instances_home(inside, tags, out)
+    }
 }
 
 fn watched(operator: impl Operator<Numbers> + 'static) -> AnyOperator<Numbers> {

@@ -218,6 +218,24 @@ impl Operator<Numbers> for Exists {
         Ok(Apart::BeginsAgain)
     }
 
+    fn send_instances_home(&mut self, inside: GroupId, tags: &[u32], out: &mut Output<'_, Numbers>) -> Result<bool> {
+        let asked = self.asked.get_mut(&inside).expect("a group that is open");
+        if out.policy().instances_max.is_some() || !out.has_other_home(asked.outside) {
+            return Ok(false);
+        }
+        let mut rows = Vec::new();
+        for tag in tags {
+            if !asked.found.contains(tag) && self.random.random_bool(0.5) && asked.gone.insert(*tag) {
+                out.cancel_tag(inside, out.operator() + 1..self.end, *tag);
+                self.record.with(|record| record.canceled.insert((inside, *tag)));
+                rows.push(asked.rows[*tag as usize]);
+            }
+        }
+        let have_gone = !rows.is_empty();
+        out.send_home(asked.outside, Numbers(rows));
+        Ok(have_gone)
+    }
+
     /// Rows are queued only while instances are inside, so `admit` is called again and ends their groups.
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, _: &Output<'_, Numbers>) {
         for (_, rows) in self.queued.iter_mut().filter(|(of, _)| *of == group) {

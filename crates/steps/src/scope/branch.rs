@@ -143,15 +143,30 @@ impl WaitingBatch {
         }
     }
 
-    /// Takes a row out, with the rows that follow its answer, as a batch in the same pipeline.
-    fn take_apart(&mut self, row: u32) -> WaitingBatch {
-        let mut taken = vec![row];
-        taken.extend(self.asked.followers.iter().filter(|(_, leader)| *leader == row).map(|(follower, _)| *follower));
+    /// Takes rows out, with the rows that follow their answers. Returns the numbers of all.
+    fn take_out(&mut self, rows: Vec<u32>) -> Vec<u32> {
+        rows.iter().for_each(|row| {
+            self.gone.insert(*row);
+        });
+        let AskedRows { leaders, followers, .. } = &mut self.asked;
+        leaders.retain(|leader| !self.gone.contains(*leader));
+        let mut taken = rows;
+        followers.retain(|(follower, leader)| {
+            let stays = !self.gone.contains(*leader);
+            if !stays {
+                taken.push(*follower);
+            }
+            stays
+        });
         taken.iter().for_each(|row| {
             self.gone.insert(*row);
         });
-        self.asked.followers.retain(|(_, leader)| *leader != row);
-        self.asked.leaders.retain(|leader| *leader != row);
+        taken
+    }
+
+    /// Takes a row out, with the rows that follow its answer, as a batch in the same pipeline.
+    fn take_apart(&mut self, row: u32) -> WaitingBatch {
+        let taken = self.take_out(vec![row]);
         let mut apart = WaitingBatch::new(self.rows.take(&taken), None);
         apart.leaders = self.leaders.as_ref().map(|_| vec![0]);
         (apart.next, apart.pipeline, apart.entered) = (1, self.pipeline, vec![0]);
@@ -557,19 +572,37 @@ impl Operator<Rows> for BranchScope {
         if batch.hit.contains(row) {
             return Ok(Apart::HasResults);
         }
-        let apart = batch.take_apart(row);
         if out.has_other_home(group) {
-            // FLOW-50: there, threads share the work of the instance.
-            out.cancel_tag(inside, self.shape.inside.clone(), tag);
-            out.send_home(group, apart.rows);
-            return Ok(Apart::BeginsAgain);
+            let has_gone = self.send_instances_home(inside, &[tag], out)?;
+            return Ok(if has_gone { Apart::BeginsAgain } else { Apart::Stays });
         }
+        let apart = batch.take_apart(row);
         let bytes = apart.rows.bytes() as u64;
         let apart = self.queue.push_apart(group, apart);
         self.queue.charge(apart, bytes, out)?;
         out.cancel_tag(inside, self.shape.inside.clone(), tag);
         self.enter_pipeline(apart, out)?;
         Ok(Apart::BeginsAgain)
+    }
+
+    fn send_instances_home(&mut self, inside: GroupId, tags: &[u32], out: &mut Output<'_, Rows>) -> Result<bool> {
+        let may_begin_again = self.shape.may_begin_again && self.at_once(out).is_none();
+        let Some(number) = self.queue.batch_of(inside) else { return Ok(false) };
+        let Some((batch, group)) = self.queue.state(number) else { return Ok(false) };
+        if !may_begin_again || batch.times.is_some() || !out.has_other_home(group) {
+            return Ok(false);
+        }
+        let row_of = |tag: &u32| batch.entered.get(*tag as usize).map(|row| (*tag, *row));
+        let may_go = |(_, row): &(u32, u32)| !batch.gone.contains(*row) && !batch.hit.contains(*row);
+        let (tags, rows): (Vec<u32>, Vec<u32>) = tags.iter().filter_map(row_of).filter(may_go).unzip();
+        if rows.is_empty() {
+            return Ok(false);
+        }
+        let taken = batch.take_out(rows);
+        let gone = batch.rows.take(&taken);
+        tags.into_iter().for_each(|tag| out.cancel_tag(inside, self.shape.inside.clone(), tag));
+        out.send_home(group, gone);
+        Ok(true)
     }
 
     /// Batches leave in steps; the row of the cursor is 1 after the first one.
