@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  id ─► segment ── table, and a copy of it for each thread
-//!           └─► page ── array of 4,096 pointers
+//!           └─► page ── array of 128 pointers
 //!                 └─► word, bit
 //! ```
 
@@ -20,8 +20,9 @@ use parking_lot::RwLock;
 const PAGE_WORDS: usize = 16;
 const WORD_ELEMENTS: u64 = u64::BITS as u64;
 
-/// The pages of a segment.
-const SEGMENT_PAGES: usize = 1 << 12;
+/// The pages of a segment. Each tablet of a graph has segments of its own, and all are made anew in each run. With 4,096 pages,
+/// making and freeing those of a graph of 300,000 vertices took 1.4 ms (2026-11-27).
+const SEGMENT_PAGES: usize = 1 << 7;
 
 type BitPage = [AtomicU64; PAGE_WORDS];
 
@@ -183,6 +184,8 @@ mod tests {
             threads.into_iter().map(|thread| thread.join().expect("a thread ends")).sum()
         });
         assert_eq!(added, 100_000);
-        assert_eq!(set.bytes(), Segment::BYTES + 300_000_u64.div_ceil(PAGE_ELEMENTS) * size_of::<BitPage>() as u64);
+        let pages = 300_000_u64.div_ceil(PAGE_ELEMENTS);
+        let segments = pages.div_ceil(SEGMENT_PAGES as u64);
+        assert_eq!(set.bytes(), segments * Segment::BYTES + pages * size_of::<BitPage>() as u64);
     }
 }
