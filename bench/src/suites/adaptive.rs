@@ -1,7 +1,7 @@
 //! The number of threads of a query: adaptive, and fixed to 1, 2, 4 or 8 (Grasper, Tables 7 and 8).
 //!
 //! *Adaptive* is the rule of the database without options: a query runs on one thread, and is opened for helpers when it
-//! has taken 8 units of work and another 0.5 ms; then idle executors take from it what they ask for. *At most N* is
+//! has taken 8 units of work and another 0.7 ms; then idle executors take from it what they ask for. *At most N* is
 //! `with('parallel', N)` on a database with eight executors: the same rule with another bound. At most one thread is the
 //! paper's "without adaptive parallelism", and also its "without stealing", because a query of one thread gives nothing
 //! away. No option makes a query begin with several threads.
