@@ -3,8 +3,9 @@
 //! Rows are sorted in runs of [`RUN_ROWS`] rows as they come, and the runs are merged when their group has ended, a
 //! message of rows in each step ([`runs`]). With a limit, only the first rows of each instance are held: when half as
 //! many new rows have come, the rows beyond the limit are dropped ([`group`]). If the limit is small, the first rows are found
-//! without sorting them; else, all runs are merged into one. Then the first key of the last row left becomes the *bar*. A row that arrives after that and does not pass the bar cannot be among the
-//! first, so it is dropped at once. Number keys are compared with the bar as an array. The sort is stable, so a row
+//! without sorting or moving them ([`selection`]); else, all runs are merged into one. Then the first key of the last row
+//! left becomes the *bar*. A row that arrives after that and does not pass the bar cannot be among the first, so it is
+//! dropped at once. Number keys are compared with the bar as an array. The sort is stable, so a row
 //! whose only key equals the bar does not pass.
 //!
 //! If the first keys of a run have one type (integers, floats, texts), they are sorted as words ([`rank`]). Values are
@@ -18,6 +19,7 @@ mod group;
 mod parts;
 mod rank;
 mod runs;
+mod selection;
 mod sorter;
 mod tops;
 mod waves;

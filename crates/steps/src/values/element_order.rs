@@ -79,6 +79,11 @@ impl ElementIds {
         self.others.push(other);
     }
 
+    /// Returns true if it has no ids.
+    pub fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+
     /// Returns the bytes of the ids.
     pub fn bytes(&self) -> u64 {
         let others: u64 = self.others.iter().map(ElementIds::bytes).sum();

@@ -4,6 +4,7 @@ use mangrove_flow::{BATCH_ROWS, Batch as _, Cursor, GroupId, Output, QueryContro
 use mangrove_graph::{Result, Value};
 
 use super::runs::{Block, Criteria, Merge, Run, merge_all};
+use super::selection::Selection;
 use super::sorter::{RowSorter, SortedRows};
 use super::waves::WaveMerge;
 use crate::rows::held::are_worth_a_pass;
@@ -25,8 +26,10 @@ pub(super) struct SortedGroup {
     /// Rows that are not in a run yet, and the bytes charged for them.
     pub fresh: Rows,
     pub fresh_bytes: u64,
-    /// With a limit: the fresh rows that were left when rows were dropped last. Those after them are new.
-    selected: usize,
+    /// With a small limit: the first of the fresh rows.
+    selection: Selection,
+    /// True if there were elements among the keys of the fresh rows.
+    has_ids: bool,
     pub runs: Vec<Run>,
     /// The ids of the elements among the keys, and the bytes charged for them.
     ids: ElementIds,
@@ -67,8 +70,9 @@ impl SortedGroup {
                     let twice = usize::try_from(limit.saturating_mul(2)).unwrap_or(usize::MAX);
                     enough = enough.min(twice.max(BATCH_ROWS / 2));
                 }
-                let old_bytes = if self.selected > 0 { self.kept_bytes } else { 0 };
-                self.fresh.len().saturating_sub(self.selected) > enough
+                let looked_at = self.selection.looked_at();
+                let old_bytes = if looked_at > 0 { self.kept_bytes } else { 0 };
+                self.fresh.len() - looked_at > enough
                     || self.fresh_bytes.saturating_sub(old_bytes) > RUN_BYTES.max(self.kept_bytes / 2)
             }
             // The kept rows are among the fresh ones: they are shuffled anew.
@@ -81,8 +85,8 @@ impl SortedGroup {
         if self.fresh.is_empty() {
             return Ok(());
         }
+        self.end_selection(out.control());
         let sorted = self.sort_fresh(sorter, out)?;
-        self.selected = 0;
         self.runs.push(Run::new(std::mem::take(&mut self.fresh), sorted, out.control())?);
         out.control().release(std::mem::take(&mut self.fresh_bytes));
         Ok(())
@@ -96,37 +100,59 @@ impl SortedGroup {
 
     /// Keeps the ids of the elements among the keys of the fresh rows.
     fn add_fresh_ids(&mut self, out: &Output<'_, Rows>) -> Result<()> {
+        self.add_ids_from(0, out)
+    }
+
+    /// Keeps the ids of the elements among the keys of the fresh rows from this one on.
+    fn add_ids_from(&mut self, row: usize, out: &Output<'_, Rows>) -> Result<()> {
         let (view, control) = (&*out.context().view, out.control());
-        self.ids.add(self.fresh.computed.iter().flatten().flatten(), view, control)?;
+        self.ids.add(self.fresh.computed.iter().flat_map(|column| &column[row..]).flatten(), view, control)?;
         control.charge(self.ids.bytes() - self.ids_bytes)?;
         self.ids_bytes = self.ids.bytes();
         Ok(())
     }
 
-    /// Drops the fresh rows beyond the limit without sorting them. Returns false if that is not possible, or the limit is
-    /// so large that it would take long.
+    /// Finds the first of the fresh rows without sorting them. Returns false if that is not possible, or the limit is so large
+    /// that it would take long.
     fn select(&mut self, sorter: &RowSorter, out: &Output<'_, Rows>) -> Result<bool> {
         let limit = sorter.limit.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit <= SELECTED_MAX);
         let Some(limit) = limit.filter(|_| self.runs.is_empty() && !sorter.shuffles()) else { return Ok(false) };
         let (view, control) = (&*out.context().view, out.control());
         control.check()?;
-        if self.fresh.len() > limit {
-            // Before the ids, which a sort would read again.
-            let Some(ranks) = sorter.ranks(&self.fresh) else { return Ok(false) };
-            self.add_fresh_ids(out)?;
-            let first = sorter.first_rows(ranks, &self.fresh, &self.ids, view, limit);
-            self.drop_ids(control);
-            let Some((first, last)) = first else { return Ok(false) };
-            let bar = self.fresh.computed_value(0, last);
-            let bar = bar.filter(|bar| is_plain(bar)).cloned();
+        let looked_at = self.selection.looked_at();
+        // Before the ids, which a sort would read again.
+        let Some(ranks) = sorter.ranks(&self.fresh, looked_at) else { return Ok(false) };
+        // The ids of rows that were looked at are not kept.
+        self.add_ids_from(if self.has_ids { 0 } else { looked_at }, out)?;
+        self.has_ids |= !self.ids.is_empty();
+        let elements = ElementOrder::new(view, &self.ids);
+        let is_possible = self.selection.look(sorter, &elements, &self.fresh, ranks, limit);
+        self.drop_ids(control);
+        if let Some(last) = self.selection.last().filter(|_| is_possible) {
+            let bar = self.fresh.computed_value(0, last).filter(|bar| is_plain(bar)).cloned();
             self.take_bar(bar.as_ref(), sorter);
-            self.fresh = self.fresh.take(&first);
+            let are_many = self.selection.dropped() > 2 * self.selection.len().max(BATCH_ROWS);
+            if self.has_ids || are_many || self.fresh_bytes > RUN_BYTES {
+                self.drop_dropped(control);
+            }
+        }
+        (self.kept, self.kept_bytes) = (self.selection.len(), self.fresh_bytes);
+        Ok(is_possible)
+    }
+
+    /// Takes those rows out of the fresh ones that the selection has dropped, and releases their charge.
+    fn drop_dropped(&mut self, control: &QueryControl) {
+        if self.selection.take_out(&mut self.fresh) {
             let bytes = self.fresh.bytes() as u64;
             control.release(self.fresh_bytes.saturating_sub(bytes));
             self.fresh_bytes = self.fresh_bytes.min(bytes);
         }
-        (self.selected, self.kept, self.kept_bytes) = (self.fresh.len(), self.fresh.len(), self.fresh_bytes);
-        Ok(true)
+    }
+
+    /// Makes all fresh rows new ones.
+    fn end_selection(&mut self, control: &QueryControl) {
+        self.drop_dropped(control);
+        self.selection = Selection::default();
     }
 
     /// Drops the ids of elements.
@@ -187,8 +213,8 @@ impl SortedGroup {
     }
 
     /// Takes the rows out.
-    pub fn take_rows(&mut self) -> SortedGroup {
-        self.selected = 0;
+    pub fn take_rows(&mut self, control: &QueryControl) -> SortedGroup {
+        self.end_selection(control);
         SortedGroup {
             fresh: std::mem::take(&mut self.fresh),
             fresh_bytes: std::mem::take(&mut self.fresh_bytes),
@@ -268,6 +294,7 @@ impl SortedGroup {
             return;
         }
         self.cancelled = 0;
+        self.end_selection(out.control());
         let before = self.fresh.len();
         self.fresh.discard(tags, &mut Cursor::default());
         if self.fresh.len() < before {

@@ -15,8 +15,6 @@ use mangrove_flow::QueryControl;
 use mangrove_graph::{NumberType, Result, Value, numeric, pieces};
 use mangrove_gremlin::Order as Way;
 
-use crate::rows::ComputedColumn;
-
 /// The kind of keys that words stand for. Words of different kinds cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RankKind {
@@ -74,7 +72,7 @@ fn of_text(value: &Value, way: Way) -> Option<u64> {
 }
 
 /// Returns the words of keys that are all of one kind.
-pub(super) fn ranks(keys: &ComputedColumn, way: Way) -> Option<Ranks> {
+pub(super) fn ranks(keys: &[Option<Value>], way: Way) -> Option<Ranks> {
     let first = keys.first()?.as_ref()?;
     if matches!(first, Value::String(_)) {
         let words = keys.iter().map(|key| of_text(key.as_ref()?, way)).collect::<Option<_>>()?;
@@ -110,6 +108,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::rows::ComputedColumn;
     use mangrove_flow::clock::ManualClock;
     use mangrove_graph::compare;
     use proptest::prelude::*;
@@ -158,6 +157,6 @@ mod tests {
         for values in [vec![1.into(), 0.5.into()], vec!["a".into(), 1.into()], vec![true.into()], vec![Value::Null]] {
             assert!(ranks(&column(values), Way::Asc).is_none());
         }
-        assert!(ranks(&vec![Some(1.into()), None], Way::Asc).is_none());
+        assert!(ranks(&[Some(1.into()), None], Way::Asc).is_none());
     }
 }

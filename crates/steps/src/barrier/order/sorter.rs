@@ -1,5 +1,6 @@
 //! Sorting rows by computed columns, and comparing rows of several sorted batches.
 
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 
 use mangrove_flow::QueryControl;
@@ -9,7 +10,7 @@ use mangrove_gremlin::Order as Way;
 
 use super::rank::{self, RankKind, Ranks};
 use crate::context::random::Random;
-use crate::rows::{NumberSlice, Rows, Tags};
+use crate::rows::{ComputedColumn, NumberSlice, Rows, Tags};
 use crate::values::element_order::{ElementIds, ElementOrder};
 
 /// Sorts rows by their tags, then by their computed columns, one for each way.
@@ -73,39 +74,11 @@ impl RowSorter {
         Some(passing)
     }
 
-    /// Returns the numbers of the first `count` rows in order, ascending, and the number of the last of them in order;
-    /// `None` for no rows. `ranks` are the words of the rows, of which there are more than `count`.
-    pub fn first_rows(
-        &self,
-        ranks: Ranks,
-        rows: &Rows,
-        ids: &ElementIds,
-        view: &dyn GraphView,
-        count: usize,
-    ) -> Option<(Vec<u32>, usize)> {
-        let is_exact = self.is_exact(ranks.kind);
-        let elements = ElementOrder::new(view, ids);
-        let mut order: Vec<(u64, u32)> = ranks.words.into_iter().zip(0..).collect();
-        let compare = |a: &(u64, u32), b: &(u64, u32)| {
-            let by_keys = || match is_exact {
-                true => Ordering::Equal,
-                false => compare_keys(&self.ways, &elements, (rows, a.1 as usize), (rows, b.1 as usize)),
-            };
-            // Equal rows keep the order in which they came.
-            a.0.cmp(&b.0).then_with(by_keys).then(a.1.cmp(&b.1))
-        };
-        let (_, last, _) = order.select_nth_unstable_by(count.checked_sub(1)?, compare);
-        let last = last.1 as usize;
-        let mut first: Vec<u32> = order[..count].iter().map(|(_, row)| *row).collect();
-        first.sort_unstable();
-        Some((first, last))
-    }
-
-    /// Returns the words of the first keys, if rows of one instance have any.
-    pub fn ranks(&self, rows: &Rows) -> Option<Ranks> {
+    /// Returns the words of the first keys of rows of one instance, from this row on, if they have any.
+    pub fn ranks(&self, rows: &Rows, from: usize) -> Option<Ranks> {
         match (&rows.tags, &self.ways[..], rows.computed.first()) {
             (Tags::One, [way @ (Way::Asc | Way::Desc), rest @ ..], Some(column)) if !rest.contains(&Way::Shuffle) => {
-                rank::ranks(column, *way)
+                rank::ranks(&column[from..], *way)
             }
             _ => None,
         }
@@ -120,12 +93,11 @@ impl RowSorter {
         control: &QueryControl,
     ) -> Result<SortedRows> {
         let elements = ElementOrder::new(view, ids);
-        if let Some(ranks) = self.ranks(rows) {
-            let ways = &self.ways;
-            let kind = ranks.kind;
-            let piece = (ways.len() > 1).then(|| ids.piece());
+        if let Some(ranks) = self.ranks(rows, 0) {
+            let (kind, further) = (ranks.kind, FurtherKeys::default());
+            let piece = (self.ways.len() > 1).then(|| ids.piece());
             let (order, words) = rank::sort(ranks, piece, control, |a, b| {
-                compare_keys(ways, &elements, (rows, a as usize), (rows, b as usize))
+                further.compare(self, kind, &elements, rows, (a as usize, b as usize))
             })?;
             return Ok(SortedRows { order, words: Some((kind, words)) });
         }
@@ -144,6 +116,39 @@ impl RowSorter {
     }
 }
 
+/// The words of the keys after the first one. They are made when two first keys are equal.
+#[derive(Default)]
+struct FurtherKeys(OnceCell<Vec<Option<Ranks>>>);
+
+impl FurtherKeys {
+    /// Compares two rows whose first keys have equal words of a kind.
+    fn compare(
+        &self,
+        sorter: &RowSorter,
+        first: RankKind,
+        elements: &ElementOrder<'_>,
+        rows: &Rows,
+        (a, b): (usize, usize),
+    ) -> Ordering {
+        if first.is_exact() && sorter.ways.len() == 1 {
+            return Ordering::Equal;
+        }
+        let words = self.0.get_or_init(|| {
+            let of_column = |(column, way): (&ComputedColumn, &Way)| rank::ranks(column, *way);
+            rows.computed.iter().zip(&sorter.ways).skip(1).map(of_column).collect()
+        });
+        let by_value = |column: usize| compare_key(column, sorter.ways[column], elements, (rows, a), (rows, b));
+        let by_first = if first.is_exact() { Ordering::Equal } else { by_value(0) };
+        words.iter().zip(1..).fold(by_first, |order, (ranks, column)| {
+            order.then_with(|| match ranks {
+                Some(ranks) if ranks.kind.is_exact() => ranks.words[a].cmp(&ranks.words[b]),
+                Some(ranks) => ranks.words[a].cmp(&ranks.words[b]).then_with(|| by_value(column)),
+                None => by_value(column),
+            })
+        })
+    }
+}
+
 /// Compares the keys of two rows.
 pub(super) fn compare_keys(
     ways: &[Way],
@@ -151,16 +156,21 @@ pub(super) fn compare_keys(
     (a_rows, a): (&Rows, usize),
     (b_rows, b): (&Rows, usize),
 ) -> Ordering {
-    for (column, way) in ways.iter().enumerate() {
-        let (Some(x), Some(y)) = (a_rows.computed_value(column, a), b_rows.computed_value(column, b)) else { continue };
-        let order = match way {
-            Way::Asc => elements.compare(x, y),
-            Way::Desc => elements.compare(y, x),
-            Way::Shuffle => Ordering::Equal,
-        };
-        if order.is_ne() {
-            return order;
-        }
+    let compare = |(column, way): (usize, &Way)| compare_key(column, *way, elements, (a_rows, a), (b_rows, b));
+    ways.iter().enumerate().map(compare).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+/// Compares one key of two rows.
+fn compare_key(
+    column: usize,
+    way: Way,
+    elements: &ElementOrder<'_>,
+    (a_rows, a): (&Rows, usize),
+    (b_rows, b): (&Rows, usize),
+) -> Ordering {
+    match (a_rows.computed_value(column, a), b_rows.computed_value(column, b), way) {
+        (Some(x), Some(y), Way::Asc) => elements.compare(x, y),
+        (Some(x), Some(y), Way::Desc) => elements.compare(y, x),
+        _ => Ordering::Equal,
     }
-    Ordering::Equal
 }

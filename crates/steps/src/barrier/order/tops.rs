@@ -43,7 +43,7 @@ impl Tops {
         let tops = if state.must_drop() { Some(self.0.lock()) } else { self.0.try_lock() };
         let Some(mut tops) = tops else { return Ok(()) };
         let top = tops.entry(group).or_default();
-        top.join(state.take_rows());
+        top.join(state.take_rows(out.control()));
         top.cut(sorter, out)?;
         state.take_cut(top, sorter);
         Ok(())
