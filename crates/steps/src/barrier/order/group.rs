@@ -44,8 +44,9 @@ pub(super) struct SortedGroup {
     cancelled: usize,
     /// After the group has ended: the merge of its runs.
     pub merge: Option<GroupMerge>,
-    /// After a shuffled group without a limit has ended: the fresh rows in their order, and how many have left.
-    shuffled: Option<(Vec<u32>, usize)>,
+    /// After the group has ended, if no rows are in runs and they are not many: the fresh rows that leave, in order, and how many
+    /// have left.
+    leaving: Option<(Vec<u32>, usize)>,
 }
 
 /// The merge of the runs of a group.
@@ -237,11 +238,24 @@ impl SortedGroup {
     /// Prepares the rows of a group that has ended to be taken out in order. `is_shared`: several threads may merge them.
     pub fn end(&mut self, sorter: &mut RowSorter, is_shared: bool, out: &Output<'_, Rows>) -> Result<()> {
         if sorter.shuffles() && sorter.limit.is_none() {
-            self.shuffled = Some((self.sort_fresh(sorter, out)?.order, 0));
+            self.leaving = Some((self.sort_fresh(sorter, out)?.order, 0));
             return Ok(());
         }
         // Fewer rows are sorted then.
         self.select(sorter, out)?;
+        if let Some(limit) = sorter.limit.filter(|_| self.runs.is_empty() && self.fresh.tags == Tags::One) {
+            self.end_selection(out.control());
+            let mut order = self.sort_fresh(sorter, out)?.order;
+            let mut traversers = 0_u64;
+            let is_beyond = |row: &u32| {
+                let before = traversers;
+                traversers = traversers.saturating_add(self.fresh.bulk(*row as usize));
+                before >= limit
+            };
+            order.truncate(order.iter().position(is_beyond).unwrap_or(order.len()));
+            self.leaving = Some((order, 0));
+            return Ok(());
+        }
         self.add_run(sorter, out)?;
         if is_shared && sorter.limit.is_none() && WaveMerge::is_worth(&self.runs) && !out.reads_late() {
             let (runs, ids) = (std::mem::take(&mut self.runs), std::mem::take(&mut self.ids));
@@ -270,10 +284,11 @@ impl SortedGroup {
             }
             None => {}
         }
-        if let Some((order, gone)) = &mut self.shuffled {
+        if let Some((order, gone)) = &mut self.leaving {
             let next = &order[*gone..order.len().min(*gone + BATCH_ROWS)];
             *gone += next.len();
-            return Ok((vec![self.fresh.take(next)], *gone < order.len()));
+            let rows = self.fresh.derive(next, self.fresh.objects.gather(next));
+            return Ok((vec![rows], *gone < order.len()));
         }
         let block = self.runs.last_mut().and_then(|run| run.blocks.pop_front());
         let is_left = self.runs.last().is_some_and(|run| !run.blocks.is_empty());
@@ -290,7 +305,7 @@ impl SortedGroup {
         self.cancelled += count;
         let blocks = self.runs.iter().flat_map(|run| &run.blocks);
         let rows = self.fresh.len() + blocks.map(Block::len).sum::<usize>();
-        if self.merge.is_some() || self.shuffled.is_some() || !are_worth_a_pass(self.cancelled, rows) {
+        if self.merge.is_some() || self.leaving.is_some() || !are_worth_a_pass(self.cancelled, rows) {
             return;
         }
         self.cancelled = 0;
