@@ -335,8 +335,20 @@ impl GraphView for LateView {
         self.whole.edge_columns(edges, keys, out)
     }
 
-    fn vertex_indexes(&self) -> Vec<IndexInfo> {
-        self.whole.vertex_indexes()
+    fn indexes(&self) -> Vec<IndexInfo> {
+        self.whole.indexes()
+    }
+
+    fn index_edges(
+        &self,
+        index: IndexId,
+        prefix: &[Value],
+        range: &IndexRange,
+        share: Share,
+        out: &mut Vec<EdgeId>,
+    ) -> Result<()> {
+        self.read_one("index_edges", Item::Index(index))?;
+        self.whole.index_edges(index, prefix, range, share, out)
     }
 
     fn index_vertices(

@@ -85,8 +85,9 @@ impl GraphView for OwnedView {
         fn vertex_labels(vertices: &[VertexId], out: &mut Vec<LabelSetId>) -> Result<()>;
         fn vertex_user_ids(vertices: &[VertexId], out: &mut Vec<Value>) -> Result<()>;
         fn edge_user_ids(edges: &[EdgeId], out: &mut Vec<Value>) -> Result<()>;
-        fn vertex_indexes() -> Vec<IndexInfo>;
+        fn indexes() -> Vec<IndexInfo>;
         fn index_vertices(index: IndexId, prefix: &[Value], range: &IndexRange, share: Share, out: &mut Vec<VertexId>) -> Result<()>;
+        fn index_edges(index: IndexId, prefix: &[Value], range: &IndexRange, share: Share, out: &mut Vec<EdgeId>) -> Result<()>;
         fn live_counts() -> LiveCounts;
     }
 

@@ -51,7 +51,8 @@ fn described(record: &Record<'_>) -> (&'static str, Option<u64>, String) {
             ("names", None, detail)
         }
         Record::IndexCreated(info) => {
-            ("index created", None, format!("number {}, on {} keys", info.id.0, info.keys.len()))
+            let detail = format!("number {}, of {}, on {} keys", info.id.0, info.element.plural(), info.keys.len());
+            ("index created", None, detail)
         }
         Record::Rules(rules) => ("rules", None, format!("{} rules of the schema", rules.list.len())),
         Record::IndexDropped(id) => ("index dropped", None, format!("number {}", id.0)),

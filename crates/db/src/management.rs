@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{Error, ErrorKind, IndexId, KeyId, LabelId, Result, Value};
+use mangrove_graph::{ElementKind, Error, ErrorKind, IndexId, KeyId, LabelId, Result, Value};
 use mangrove_store::{IndexOptions, IndexReport};
 use mangrove_txn::GC_WORKERS_MAX;
 use smol_str::SmolStr;
@@ -48,13 +48,15 @@ impl std::str::FromStr for IndexKind {
 /// An index to be created.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct IndexDefinition {
-    /// The label of the indexed vertices; `None` means all vertices.
+    /// Whether vertices or edges are indexed.
+    pub element: ElementKind,
+    /// The label of the indexed elements; `None` means all vertices, or all edges.
     pub label: Option<SmolStr>,
     /// The properties, most significant first.
     pub keys: Vec<SmolStr>,
     /// The conditions that it answers.
     pub kind: IndexKind,
-    /// If true, the index refuses a second vertex with the same values.
+    /// If true, the index refuses a second element with the same values.
     pub unique: bool,
 }
 
@@ -67,7 +69,7 @@ pub struct IndexDescription {
     pub definition: IndexDefinition,
     /// True if the index is complete, so that new transactions use it.
     pub online: bool,
-    /// The number of entries. A vertex has one for each value that it has or recently had.
+    /// The number of entries. An element has one for each value that it has or recently had.
     pub entries: u64,
     /// The number of different values in the entries.
     pub distinct: u64,
@@ -94,20 +96,23 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
 ];
 
 impl Database {
-    /// Creates an index on the values of `key`, for all vertices or for those with `label`. Writers continue meanwhile.
-    /// Transactions that began before the index was complete do not use it.
+    /// Creates an index of vertices on the values of `key`, for all vertices or for those with `label`. Writers continue
+    /// meanwhile. Transactions that began before the index was complete do not use it. Indexes of edges are made with
+    /// [`Database::define_index`].
     ///
     /// A unique index fails with `DuplicateId` if two vertices have the same value, and with `Conflict` if they would
     /// have it after a running transaction commits.
     pub fn create_index(&self, label: Option<&str>, key: &str, ordered: bool, unique: bool) -> Result<IndexId> {
         let kind = if ordered { IndexKind::Ordered } else { IndexKind::Hash };
-        self.define_index(&IndexDefinition { label: label.map(Into::into), keys: vec![key.into()], kind, unique })
+        let (element, label) = (ElementKind::Vertex, label.map(Into::into));
+        self.define_index(&IndexDefinition { element, label, keys: vec![key.into()], kind, unique })
     }
 
     /// Creates an index of any kind, under the terms of [`Database::create_index`].
     pub fn define_index(&self, definition: &IndexDefinition) -> Result<IndexId> {
         let catalog = self.catalog();
         let options = IndexOptions {
+            element: definition.element,
             label: definition.label.as_ref().map(|name| catalog.intern_label(name)),
             keys: definition.keys.iter().map(|name| catalog.intern_key(name)).collect(),
             ordered: definition.kind == IndexKind::Ordered,
@@ -129,6 +134,7 @@ impl Database {
         let described = |report: IndexReport| IndexDescription {
             id: report.info.id,
             definition: IndexDefinition {
+                element: report.info.element,
                 label: report.info.label.map(label),
                 keys: report.info.keys.iter().map(key).collect(),
                 kind: if report.info.ordered { IndexKind::Ordered } else { IndexKind::Hash },

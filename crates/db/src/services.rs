@@ -85,10 +85,11 @@ pub const DATABASE_SERVICES: &[Service] = &[
         "create an index while transactions go on",
         Admin,
         &[
-            parameter("label", Text, "of vertices with this label; without: of all"),
+            parameter("element", Text, "'vertex' or 'edge'; default vertex"),
+            parameter("label", Text, "of vertices, or edges, with this label; without: of all"),
             parameter("key", Names, "the property, or a list of properties"),
             parameter("kind", Text, "'hash' (equality) or 'ordered' (ranges, too); default hash"),
-            parameter("unique", Flag, "refuse a second vertex with the same values; default false"),
+            parameter("unique", Flag, "refuse a second vertex, or edge, with the same values; default false"),
         ],
         OnDatabase(indexes::create),
     ),
@@ -98,6 +99,7 @@ pub const DATABASE_SERVICES: &[Service] = &[
         Admin,
         &[
             parameter("id", Integer, "its number"),
+            parameter("element", Text, "of which elements it is: 'vertex' or 'edge'; default vertex"),
             parameter("label", Text, "its label"),
             parameter("key", Names, "its property, or the list of them"),
             parameter("kind", Text, "its kind, where two differ in that alone"),

@@ -19,8 +19,8 @@ pub(crate) mod remote;
 use std::collections::{HashMap, HashSet};
 
 use mangrove_graph::{
-    Draw, EdgeId, Error, GraphView, IndexRange, KeyId, PropertyRow, Purpose, Result, ScanCursor, Share, UserId, Value,
-    VertexId,
+    Draw, EdgeId, ElementKind, Error, GraphView, IndexInfo, IndexRange, KeyId, PropertyRow, Purpose, Result,
+    ScanCursor, Share, UserId, Value, VertexId,
 };
 use mangrove_load::{
     Cardinality, EdgeBatch, EdgeIdentity, ElementKey, LoadSink, MultiPropertyRow, PropertyColumn, Upserted,
@@ -326,7 +326,8 @@ fn index_of(view: &dyn GraphView, label: &str, key: KeyId) -> Option<mangrove_gr
         None => true,
         Some(of) => label.split("::").any(|one| catalog.label(one) == Some(of)),
     };
-    view.vertex_indexes().into_iter().find(|index| *index.keys == [key] && fits(index.label)).map(|index| index.id)
+    let serves = |index: &IndexInfo| index.element == ElementKind::Vertex && *index.keys == [key] && fits(index.label);
+    view.indexes().into_iter().find(serves).map(|index| index.id)
 }
 
 /// The current properties of the elements that rows mean, by row and key.

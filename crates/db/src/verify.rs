@@ -5,8 +5,8 @@
 //!
 //! 1. Every edge is exactly once in the adjacency list of its source and exactly once in that of its target, with the
 //!    other end beside it. No list has any other entry.
-//! 2. Every index finds, under each value, exactly the vertices that have it, and has no other entries. A unique index
-//!    finds at most one vertex.
+//! 2. Every index finds, under each value, exactly the elements that have it, and has no other entries. A unique index
+//!    finds at most one element.
 //!
 //! No file is changed. Verification takes the memory of the graph, a few words for each edge, and for one index at a
 //! time a copy of all its entries.
@@ -17,8 +17,8 @@ use std::sync::Arc;
 use mangrove_durable::recovery::{RecoveryProgress, RecoverySummary};
 use mangrove_durable::verify::Verified;
 use mangrove_graph::{
-    Direction, EdgeId, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange,
-    LabelFilter, Result, ScanCursor, Share, Value, ValueRows, VertexId, compare,
+    Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView,
+    IndexInfo, IndexRange, KeyId, LabelFilter, Result, ScanCursor, Share, Value, ValueRows, VertexId, compare,
 };
 use mangrove_txn::{RecentOptions, TransactionManager};
 
@@ -53,11 +53,13 @@ pub struct VerifyReport {
 /// An index that agrees with the graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CheckedIndex {
-    /// The label of the indexed vertices; empty: all vertices.
+    /// Whether vertices or edges are indexed.
+    pub element: ElementKind,
+    /// The label of the indexed elements; empty: all vertices, or all edges.
     pub label: String,
     /// The property keys, most significant first.
     pub keys: Vec<String>,
-    /// The number of entries: pairs of a vertex and one of its values.
+    /// The number of entries: pairs of an element and one of its values.
     pub entries: u64,
 }
 
@@ -91,12 +93,13 @@ pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> 
         }
         let catalog = view.catalog();
         Ok(CheckedIndex {
+            element: index.element,
             label: index.label.map(|label| catalog.label_name(label).to_string()).unwrap_or_default(),
             keys: index.keys.iter().map(|&key| catalog.key_name(key).to_string()).collect(),
             entries,
         })
     };
-    let indexes = view.vertex_indexes().iter().map(check).collect::<Result<_>>()?;
+    let indexes = view.indexes().iter().map(check).collect::<Result<_>>()?;
     Ok(VerifyReport { manifests, files, blocks, file_bytes, recovery, vertices, edges, indexes })
 }
 
@@ -196,7 +199,7 @@ fn check_lists(
     }
 }
 
-/// Checks that an index finds under each value exactly the vertices that have it. Returns the number of entries that
+/// Checks that an index finds under each value exactly the elements that have it. Returns the number of entries that
 /// the index must have.
 fn check_index(view: &dyn GraphView, index: &IndexInfo) -> Result<u64> {
     let mut entries = expected_entries(view, index)?;
@@ -208,54 +211,93 @@ fn check_index(view: &dyn GraphView, index: &IndexInfo) -> Result<u64> {
     // A vertex with two equal values has one entry for them.
     entries.dedup_by(|(a, v), (b, w)| v == w && by_order(a, b).is_eq());
     let is_equal = |a: &[Value], b: &[Value]| a.iter().zip(b).all(|(a, b)| compare::equal(a, b));
-    let mut found = Vec::new();
+    let kind = index.element.plural();
     for same in entries.chunk_by(|(a, _), (b, _)| is_equal(a, b)) {
         let (last, prefix) = same[0].0.split_last().expect("an index has a key");
-        found.clear();
-        view.index_vertices(index.id, prefix, &IndexRange::Equal(vec![last.clone()]), Share::ALL, &mut found)?;
+        let mut found = found_by(view, index, prefix, &IndexRange::Equal(vec![last.clone()]))?;
         found.sort_unstable();
-        let mut expected: Vec<VertexId> = same.iter().map(|(_, vertex)| *vertex).collect();
+        let mut expected: Vec<ElementId> = same.iter().map(|(_, element)| *element).collect();
         expected.sort_unstable();
         expected.dedup();
         if index.unique && expected.len() > 1 {
             let (id, values, n) = (index.id.0, &same[0].0, expected.len());
-            return Err(wrong(format!("index {id} is unique, but {n} vertices have {values:?}")));
+            return Err(wrong(format!("index {id} is unique, but {n} {kind} have {values:?}")));
         }
         // A search by equality does not find a value that does not equal itself (NaN).
         let is_unequal = same[0].0.iter().any(|value| !compare::equal(value, value));
         if found != expected && !is_unequal {
             let (id, values) = (index.id.0, &same[0].0);
             let (n, m) = (found.len(), expected.len());
-            return Err(wrong(format!("index {id} finds {n} vertices under {values:?}, but {m} have these values")));
+            return Err(wrong(format!("index {id} finds {n} {kind} under {values:?}, but {m} have these values")));
         }
     }
     Ok(entries.len() as u64)
 }
 
-/// The entries that an index must have: the combinations of values that vertices have under its keys.
-fn expected_entries(view: &dyn GraphView, index: &IndexInfo) -> Result<Vec<(Vec<Value>, VertexId)>> {
+/// The elements that an index finds.
+fn found_by(view: &dyn GraphView, index: &IndexInfo, prefix: &[Value], range: &IndexRange) -> Result<Vec<ElementId>> {
+    match index.element {
+        ElementKind::Vertex => {
+            let mut found = Vec::new();
+            view.index_vertices(index.id, prefix, range, Share::ALL, &mut found)?;
+            Ok(found.into_iter().map(ElementId::Vertex).collect())
+        }
+        ElementKind::Edge => {
+            let mut found = Vec::new();
+            view.index_edges(index.id, prefix, range, Share::ALL, &mut found)?;
+            Ok(found.into_iter().map(ElementId::Edge).collect())
+        }
+    }
+}
+
+/// The entries that an index must have: the combinations of values that elements have under its keys.
+fn expected_entries(view: &dyn GraphView, index: &IndexInfo) -> Result<Vec<(Vec<Value>, ElementId)>> {
     let labels = match index.label {
         Some(label) => LabelFilter::Sets(view.catalog().label_sets_with_any(&[label]).into()),
         None => LabelFilter::Any,
     };
     let mut entries = Vec::new();
-    each_portion(view, &labels, &mut |portion| {
-        // For each vertex, the combinations of its values under the keys so far. It has none if it lacks a key.
-        let mut combinations: Vec<Vec<Vec<Value>>> = vec![vec![Vec::new()]; portion.len()];
-        for &key in &*index.keys {
-            let mut values = ValueRows::default();
-            view.vertex_values(portion, key, &mut values)?;
-            let mut of_rows: Vec<Vec<Value>> = vec![Vec::new(); portion.len()];
-            values.row.iter().zip(values.value).for_each(|(&row, value)| of_rows[row as usize].push(value));
-            combinations =
-                combinations.into_iter().zip(of_rows).map(|(shorter, values)| longer(&shorter, values)).collect();
+    match index.element {
+        ElementKind::Vertex => each_portion(view, &labels, &mut |portion| {
+            let elements: Vec<_> = portion.iter().copied().map(ElementId::Vertex).collect();
+            add_combinations(&elements, index, &mut entries, |key, out| view.vertex_values(portion, key, out))
+        })?,
+        ElementKind::Edge => {
+            let (mut cursor, mut portion) = (ScanCursor::default(), Vec::new());
+            let mut is_end = false;
+            while !is_end {
+                portion.clear();
+                is_end = view.scan_edges(&labels, Share::ALL, &mut cursor, PORTION, &mut portion)?;
+                let elements: Vec<_> = portion.iter().copied().map(ElementId::Edge).collect();
+                add_combinations(&elements, index, &mut entries, |key, out| view.edge_values(&portion, key, out))?;
+            }
         }
-        for (&vertex, combinations) in portion.iter().zip(combinations) {
-            entries.extend(combinations.into_iter().map(|values| (values, vertex)));
-        }
-        Ok(())
-    })?;
+    }
     Ok(entries)
+}
+
+/// Adds the combinations of values that some elements have under the keys of an index. `values` reads their values
+/// under a key.
+fn add_combinations(
+    elements: &[ElementId],
+    index: &IndexInfo,
+    entries: &mut Vec<(Vec<Value>, ElementId)>,
+    values: impl Fn(KeyId, &mut ValueRows) -> Result<()>,
+) -> Result<()> {
+    // For each element, the combinations of its values under the keys so far. It has none if it lacks a key.
+    let mut combinations: Vec<Vec<Vec<Value>>> = vec![vec![Vec::new()]; elements.len()];
+    for &key in &*index.keys {
+        let mut rows = ValueRows::default();
+        values(key, &mut rows)?;
+        let mut of_elements: Vec<Vec<Value>> = vec![Vec::new(); elements.len()];
+        rows.row.iter().zip(rows.value).for_each(|(&row, value)| of_elements[row as usize].push(value));
+        combinations =
+            combinations.into_iter().zip(of_elements).map(|(shorter, values)| longer(&shorter, values)).collect();
+    }
+    for (&element, combinations) in elements.iter().zip(combinations) {
+        entries.extend(combinations.into_iter().map(|values| (values, element)));
+    }
+    Ok(())
 }
 
 /// Returns each combination followed by each of the different values. Equal values have one entry in an index, so there

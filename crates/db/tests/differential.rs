@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mangrove::{
-    Bytecode, Database, DatabaseOptions, Parameters, PlanOptions, Prepared, QueryLimits, QueryOptions, Result,
-    ResultStream, Value,
+    Bytecode, Database, DatabaseOptions, ElementKind, IndexDefinition, IndexKind, Parameters, PlanOptions, Prepared,
+    QueryLimits, QueryOptions, Result, ResultStream, Value,
 };
 use mangrove_gremlin::{Argument, Instruction, Terminal};
 use mangrove_oracle::generate::Options;
@@ -25,7 +25,7 @@ enum Way {
     Inline,
     /// With a plan without any optimization.
     Plain,
-    /// With indexes over the keys of vertices.
+    /// With indexes over the keys of vertices and of edges.
     Indexed,
     /// Printed as a script, and parsed again.
     Script,
@@ -211,9 +211,17 @@ impl Mangrove {
     }
 }
 
-/// Hash and ordered indexes, for one label and for all vertices, over values of one type and of many.
-const INDEXES: [(Option<&str>, &str, bool); 4] =
-    [(None, "name", false), (Some("person"), "age", true), (None, "mix", true), (None, "part", false)];
+/// Hash and ordered indexes, for one label and for all elements of a kind, over values of one type and of many.
+const INDEXES: [(ElementKind, Option<&str>, &str, IndexKind); 8] = [
+    (ElementKind::Vertex, None, "name", IndexKind::Hash),
+    (ElementKind::Vertex, Some("person"), "age", IndexKind::Ordered),
+    (ElementKind::Vertex, None, "mix", IndexKind::Ordered),
+    (ElementKind::Vertex, None, "part", IndexKind::Hash),
+    (ElementKind::Edge, None, "since", IndexKind::Ordered),
+    (ElementKind::Edge, Some("knows"), "weight", IndexKind::Ordered),
+    (ElementKind::Edge, Some("likes"), "weight", IndexKind::Hash),
+    (ElementKind::Edge, None, "mix", IndexKind::Hash),
+];
 
 fn load(graph: &Graph, way: Way) -> Result<Box<dyn Engine>> {
     // Few tablets, so that each of several nodes has some elements.
@@ -223,8 +231,9 @@ fn load(graph: &Graph, way: Way) -> Result<Box<dyn Engine>> {
         engine.run(&statement)?;
     }
     if matches!(way, Way::Indexed) {
-        for (label, key, ordered) in INDEXES {
-            engine.database.create_index(label, key, ordered, false)?;
+        for (element, label, key, kind) in INDEXES {
+            let (label, keys) = (label.map(Into::into), vec![key.into()]);
+            engine.database.define_index(&IndexDefinition { element, label, keys, kind, unique: false })?;
         }
     }
     engine.way = way;

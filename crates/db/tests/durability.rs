@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use mangrove::{
-    Database, DatabaseOptions, DurabilityOptions, ErrorKind, IndexDefinition, IndexKind, LoadOptions, LogOptions,
-    Result, UserId, Value, verify,
+    Database, DatabaseOptions, DurabilityOptions, ElementKind, ErrorKind, IndexDefinition, IndexKind, LoadOptions,
+    LogOptions, Result, UserId, Value, verify,
 };
 
 /// A directory for one test, removed at its end.
@@ -82,6 +82,7 @@ fn committed_elements_are_there_again() {
         ask(&db, script);
     }
     db.define_index(&IndexDefinition {
+        element: ElementKind::Vertex,
         label: Some("person".into()),
         keys: vec!["name".into()],
         kind: IndexKind::Ordered,

@@ -111,28 +111,34 @@ fn an_element_that_all_threads_merge_is_made_once_at_snapshot_isolation_where_an
     merge_at_once(Some(index(&["name"], true)), Isolation::Snapshot);
 }
 
-/// Vertices are added, change their value and are deleted. No reader ever sees a value twice.
+/// Vertices, or edges, are added, change their value and are deleted. No reader ever sees a value twice.
 #[test]
 fn a_value_has_one_owner_at_any_time() {
     const VALUES: u32 = 8;
-    for (isolation, keys) in [
-        (Isolation::Serializable, &["mail"][..]),
-        (Isolation::Snapshot, &["mail"]),
-        (Isolation::Snapshot, &["city", "mail"]),
+    for (element, isolation, keys) in [
+        (ElementKind::Vertex, Isolation::Serializable, &["mail"][..]),
+        (ElementKind::Vertex, Isolation::Snapshot, &["mail"]),
+        (ElementKind::Vertex, Isolation::Snapshot, &["city", "mail"]),
+        (ElementKind::Edge, Isolation::Serializable, &["mail"]),
+        (ElementKind::Edge, Isolation::Snapshot, &["mail"]),
+        (ElementKind::Edge, Isolation::Snapshot, &["city", "mail"]),
     ] {
         let database = Database::in_memory();
-        database.define_index(&index(keys, true)).unwrap();
+        database.define_index(&IndexDefinition { element, ..index(keys, true) }).unwrap();
+        // An edge is dropped with its vertex, which has no other.
+        let (from, add, dropping) = match element {
+            ElementKind::Vertex => ("V", "addV('person')", "drop()"),
+            ElementKind::Edge => ("E", "addV('end').as('a').addE('person').to('a')", "outV().drop()"),
+        };
         let running = AtomicUsize::new(THREADS as usize);
         let (done, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let write = |random: &mut SmallRng| {
             let (value, other) = (random.random_range(0..VALUES), random.random_range(0..VALUES));
             let script = match random.random_range(0..4) {
-                0 => format!("g.V().has('person', 'mail', {value}).drop()"),
-                1 => format!("g.V().has('person', 'mail', {value}).property('mail', {other})"),
-                2 => format!(
-                    "g.V().has('person', 'mail', {value}).drop().addV('person').property('city', 'c').property('mail', {other})"
-                ),
-                _ => format!("g.addV('person').property('city', 'c').property('mail', {value})"),
+                0 => format!("g.{from}().has('person', 'mail', {value}).{dropping}"),
+                1 => format!("g.{from}().has('person', 'mail', {value}).property('mail', {other})"),
+                2 => format!("g.{from}().has('person', 'mail', {value}).properties('mail').drop()"),
+                _ => format!("g.{add}.property('city', 'c').property('mail', {value})"),
             };
             match attempt(&database, isolation, &script) {
                 Ok(_) => done.fetch_add(1, Ordering::SeqCst),
@@ -153,7 +159,7 @@ fn a_value_has_one_owner_at_any_time() {
                 });
             }
             while running.load(Ordering::SeqCst) > 0 {
-                let mails = ask(&database, "g.V().hasLabel('person').has('city').values('mail')");
+                let mails = ask(&database, &format!("g.{from}().hasLabel('person').has('city').values('mail')"));
                 let distinct: BTreeSet<String> = mails.iter().map(|mail| format!("{mail:?}")).collect();
                 assert_eq!(distinct.len(), mails.len(), "{isolation:?}: {mails:?}");
             }
@@ -161,7 +167,10 @@ fn a_value_has_one_owner_at_any_time() {
         assert_eq!(
             count(
                 &database,
-                "g.V().has('city').groupCount().by('mail').unfold().where(select(values).is(gt(1))).count()"
+                &format!(
+                    "g.{from}().has('city').has('mail').groupCount().by('mail').unfold()\
+                     .where(select(values).is(gt(1))).count()"
+                )
             ),
             0
         );

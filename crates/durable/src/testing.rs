@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, PropertyRow, ScanCursor,
-    Share, UserId, Value, VertexId,
+    Direction, EdgeId, ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, PropertyRow,
+    ScanCursor, Share, UserId, Value, VertexId,
 };
 use mangrove_store::{IndexOptions, Store, StoreOptions, WriteCardinality};
 use mangrove_txn::{Transaction, TransactionManager};
@@ -92,7 +92,15 @@ pub(crate) fn make_indexes(manager: &TransactionManager) {
     let catalog = manager.store().catalog();
     let keys = ["a", "b"].map(|name| catalog.intern_key(name));
     for (key, ordered) in [(keys[0], true), (keys[1], false)] {
-        manager.create_index(&IndexOptions { label: None, keys: vec![key], ordered, unique: false }).unwrap();
+        manager
+            .create_index(&IndexOptions {
+                element: ElementKind::Vertex,
+                label: None,
+                keys: vec![key],
+                ordered,
+                unique: false,
+            })
+            .unwrap();
     }
 }
 

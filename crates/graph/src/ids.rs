@@ -145,9 +145,10 @@ element_id! {
 }
 
 /// Vertices or edges.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum ElementKind {
     /// Vertices.
+    #[default]
     Vertex,
     /// Edges.
     Edge,
@@ -161,10 +162,26 @@ impl ElementKind {
             ElementKind::Edge => "edge",
         }
     }
+
+    /// `vertices` or `edges`.
+    pub fn plural(self) -> &'static str {
+        match self {
+            ElementKind::Vertex => "vertices",
+            ElementKind::Edge => "edges",
+        }
+    }
+
+    /// `a vertex` or `an edge`.
+    pub fn with_article(self) -> &'static str {
+        match self {
+            ElementKind::Vertex => "a vertex",
+            ElementKind::Edge => "an edge",
+        }
+    }
 }
 
 /// The internal id of a vertex or of an edge.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ElementId {
     /// A vertex.
     Vertex(VertexId),
@@ -173,6 +190,15 @@ pub enum ElementId {
 }
 
 impl ElementId {
+    /// The element of a kind that has these bits as its id.
+    #[inline]
+    pub fn from_bits(kind: ElementKind, bits: u64) -> Self {
+        match kind {
+            ElementKind::Vertex => ElementId::Vertex(VertexId::from_bits(bits)),
+            ElementKind::Edge => ElementId::Edge(EdgeId::from_bits(bits)),
+        }
+    }
+
     /// Whether the element is a vertex or an edge.
     #[inline]
     pub fn kind(self) -> ElementKind {

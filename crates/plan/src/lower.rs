@@ -20,7 +20,7 @@ mod write;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
-use mangrove_graph::{Error, IndexInfo, Result, Token};
+use mangrove_graph::{ElementKind, Error, IndexInfo, Result, Token};
 use mangrove_gremlin::Comparison;
 
 use by::ComputedColumns;
@@ -259,12 +259,13 @@ impl Lowering<'_> {
     fn step(&self, node: &StepNode, following: &FollowingSteps<'_>, chain: &mut Chain) -> Result<()> {
         match &node.step {
             Step::Vertices { ids, conditions } => {
-                let (access, conditions) = access::access(&self.facts.indexes, ids.as_ref(), conditions);
+                let (access, conditions) =
+                    access::access(ElementKind::Vertex, &self.facts.indexes, ids.as_ref(), conditions);
                 chain.push(Op::Vertices { access, conditions });
             }
             Step::Edges { ids, conditions } => {
-                // There are indexes of vertices only.
-                let (access, conditions) = access::access(&[], ids.as_ref(), conditions);
+                let (access, conditions) =
+                    access::access(ElementKind::Edge, &self.facts.indexes, ids.as_ref(), conditions);
                 chain.push(Op::Edges { access, conditions });
             }
             Step::Inject(values) => chain.push(Op::Inject(values.clone())),

@@ -193,7 +193,7 @@ pub enum Op {
     },
     /// Edges, for each row.
     Edges {
-        /// How they are found; there are no indexes of edges.
+        /// How they are found.
         access: Access,
         /// Conditions, which the source tests itself.
         conditions: Vec<Condition>,

@@ -1,13 +1,13 @@
 //! Golden plans: the plan of each traversal in `tests/plans/*.test`, as `explain()` shows it.
 //!
-//! A file is about one rule or feature. Lines that begin with `#` are comments; `index [ordered] [unique]
-//! [LABEL.]KEY[,KEY…]` gives the graph an index from there on; `> TRAVERSAL` asks for a plan, and the lines up to the
+//! A file is about one rule or feature. Lines that begin with `#` are comments; `index [edge] [ordered]
+//! [unique] [LABEL.]KEY[,KEY…]` gives the graph an index from there on; `> TRAVERSAL` asks for a plan, and the lines up to the
 //! next empty one are the plan. `MANGROVE_UPDATE=1` writes the current plans: read the difference in review.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mangrove_graph::{IndexId, IndexInfo, KeyId, LabelId};
+use mangrove_graph::{ElementKind, IndexId, IndexInfo, KeyId, LabelId};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, parse_one};
 use mangrove_plan::lower::UsableIndex;
 use mangrove_plan::{GraphFacts, compile, explain, literals, lower, rules};
@@ -27,14 +27,17 @@ fn plan(bytecode: &Bytecode, facts: &GraphFacts) -> String {
     rules + &explain::explain(&plan)
 }
 
-/// `[ordered] [unique] [LABEL.]KEY[,KEY…]`
+/// `[edge] [ordered] [unique] [LABEL.]KEY[,KEY…]`
 fn index(text: &str, number: u32) -> UsableIndex {
-    let (ordered, name) = text.strip_prefix("ordered ").map_or((false, text), |name| (true, name));
+    let (element, name) =
+        text.strip_prefix("edge ").map_or((ElementKind::Vertex, text), |name| (ElementKind::Edge, name));
+    let (ordered, name) = name.strip_prefix("ordered ").map_or((false, name), |name| (true, name));
     let (unique, name) = name.strip_prefix("unique ").map_or((false, name), |name| (true, name));
     let (label, keys) = name.split_once('.').map_or((None, name), |(label, keys)| (Some(label), keys));
     let keys: Vec<_> = keys.split(',').map(Into::into).collect();
     let ids = (0..keys.len() as u32).map(KeyId).collect();
-    let info = IndexInfo { id: IndexId(number), label: label.map(|_| LabelId(0)), keys: ids, ordered, unique };
+    let label_id = label.map(|_| LabelId(0));
+    let info = IndexInfo { id: IndexId(number), element, label: label_id, keys: ids, ordered, unique };
     UsableIndex { info, label: label.map(Into::into), keys }
 }
 

@@ -381,11 +381,15 @@ impl GraphView for FakeView {
         Ok(())
     }
 
-    fn vertex_indexes(&self) -> Vec<IndexInfo> {
+    fn indexes(&self) -> Vec<IndexInfo> {
         Vec::new()
     }
 
     fn index_vertices(&self, _: IndexId, _: &[Value], _: &IndexRange, _: Share, _: &mut Vec<VertexId>) -> Result<()> {
+        Ok(())
+    }
+
+    fn index_edges(&self, _: IndexId, _: &[Value], _: &IndexRange, _: Share, _: &mut Vec<EdgeId>) -> Result<()> {
         Ok(())
     }
 

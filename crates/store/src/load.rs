@@ -7,7 +7,7 @@
 //! | `pack` | packed adjacency from the edges that were loaded |
 //! | [`image`] | pages as a snapshot sees them, for checkpoints |
 //! | [`restore`] | a store from page images and from the log after them |
-//! | `rules` | checking the rows of a bulk load against the schema |
+//! | `rules`, `unique` | checking a bulk load against the schema, and against unique indexes |
 //!
 //! Loading publishes pages only when they are complete, as the base that every snapshot sees. Nothing here claims a
 //! version.
@@ -18,5 +18,6 @@ mod pack;
 pub mod restore;
 mod rules;
 mod staged;
+mod unique;
 
 pub use self::bulk::{BulkColumn, BulkLoader, ColumnData};

@@ -5,6 +5,7 @@
 //! | `view` | [`StoreView`]: the graph as a snapshot sees it |
 //! | `graph_view` | its methods as a [`GraphView`](mangrove_graph::GraphView), one line for each module below |
 //! | `look_up`, `scan`, `expand` | finding elements by id, by label set, and along edges |
+//! | `by_index` | searches in property indexes |
 //! | `properties`, `columns`, `numbers` | reading values one by one, column by column, and as plain numbers |
 //! | `runs` | adjacency in place, for whole-graph algorithms |
 //! | `visibility` | the elements of a batch that the snapshot sees |
@@ -14,6 +15,7 @@
 //! Readers change nothing and take no lock. They read under a pin that lasts for one call at most. The laws of the
 //! interface are those of [`GraphView`](mangrove_graph::GraphView) (GRAPH-1 to GRAPH-5).
 
+mod by_index;
 mod columns;
 mod expand;
 mod graph_view;

@@ -15,7 +15,7 @@
 //! | adds an edge | deletes one of its ends | *store, then look* at lists and end word |
 //! | inserts with a chosen id | inserts with the same chosen id | the lock of a shard of the id index |
 //! | inserts with a chosen integer | inserts without one, and gets that number | *store, then look* at index and slot |
-//! | writes a value of a unique index | writes it to another vertex | the lock of a shard of the property index |
+//! | writes a value of a unique index | writes it to another element | the lock of a shard of the property index |
 //!
 //! *Store, then look*: each side stores its own claim, passes a SeqCst fence, and then looks for the claim of the other
 //! side, as in Dekker's algorithm. So at least one of the two notices the other. In particular no edge dangles: an edge
@@ -41,6 +41,9 @@ mod index_entries;
 pub(crate) mod redo;
 mod rule_check;
 mod unique;
+
+pub(crate) use self::index_build::Duplicate;
+pub(crate) use self::index_entries::{Versions, each_key};
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -349,7 +352,7 @@ impl<'a> Writer<'a> {
         self.store.memory.check()?;
         let element = ElementId::Vertex(id);
         let slot = self.seen(element)?;
-        self.check_unique(id, &slot, key, &value)?;
+        self.check_unique(element, &slot, key, &value)?;
         let column = slot.core.column_or_create(key, &self.store.memory);
         let regions = (&slot.tablet.values, &self.store.memory);
         let is_plain =
@@ -365,7 +368,7 @@ impl<'a> Writer<'a> {
             regions.0.encode_multi(multi, regions.1)
         };
         self.write_cell(element, &slot, key, column, cell)?;
-        self.index(id, &slot, key, &value)
+        self.index(element, &slot, key, &value)
     }
 
     /// Sets the value of an edge.
@@ -374,9 +377,11 @@ impl<'a> Writer<'a> {
         self.store.memory.check()?;
         let element = ElementId::Edge(id);
         let slot = self.seen(element)?;
+        self.check_unique(element, &slot, key, &value)?;
         let column = slot.core.column_or_create(key, &self.store.memory);
-        let cell = slot.tablet.values.encode(value, &self.store.memory);
-        self.write_cell(element, &slot, key, column, cell)
+        let cell = slot.tablet.values.encode(value.clone(), &self.store.memory);
+        self.write_cell(element, &slot, key, column, cell)?;
+        self.index(element, &slot, key, &value)
     }
 
     /// Removes the value with this ordinal, or all values under the key. Does nothing if there is none.
@@ -433,9 +438,7 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         self.write_cell(element, &slot, key, column, RawCell::ABSENT)?;
-        if let ElementId::Vertex(id) = element {
-            self.index_without(id, &slot, key);
-        }
+        self.index_without(element, &slot, key);
         Ok(())
     }
 
@@ -457,7 +460,7 @@ impl<'a> Writer<'a> {
         };
         self.write_cell(element, &slot, key, column, cell)?;
         if !is_left {
-            self.index_without(id, &slot, key);
+            self.index_without(element, &slot, key);
         }
         Ok(())
     }
@@ -482,7 +485,11 @@ impl<'a> Writer<'a> {
         let fresh_element = slot.core.version(slot.at).0 == self.claim;
         let claim = WriteClaim { snapshot: &self.snapshot, claim: self.claim, fresh_element };
         match column.write(slot.at, cell, &claim, &slot.tablet.undo, self.store.space()) {
-            Ok(Written::InPlace(old)) => self.store.discard(slot.tablet, old),
+            Ok(Written::InPlace(old)) => {
+                // No undo record keeps the value for a collector, which would take it out of the indexes.
+                self.store.forget_value(element, slot, key, old);
+                self.store.discard(slot.tablet, old);
+            }
             Ok(Written::Undo(undo)) => self.claimed(Write::Property { element, key, undo }),
             Err(_) => {
                 self.store.discard(slot.tablet, cell);

@@ -15,7 +15,7 @@
 use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::{
-    EdgeId, ElementId, ElementKind, Error, ErrorKind, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId,
+    EdgeId, ElementId, ElementKind, Error, ErrorKind, GraphView, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId,
     MemoryBudget, Result, UserId, Value, VertexId,
 };
 use mangrove_locks::rank;
@@ -520,19 +520,21 @@ impl Transaction {
         if outcome.is_ok() {
             self.note_element(vertex, |begin, shown| begin.retain_vertices(shown))?;
         }
-        if matches!(&outcome, Err(error) if error.kind() == ErrorKind::DuplicateId) {
-            self.track_refusal(key);
-        }
+        self.track_refusal(ElementKind::Vertex, key, &outcome);
         outcome
     }
 
-    /// Adds what a refusal by a unique index over several keys may depend on, besides the value that was to be set: any
-    /// value under its other keys.
-    fn track_refusal(&self, key: KeyId) {
-        for index in self.store().indexes().into_iter().filter(|index| index.unique && index.keys.contains(&key)) {
+    /// If a unique index over several keys may have refused a value, adds what the refusal may depend on besides that
+    /// value: any value under the other keys.
+    fn track_refusal(&self, kind: ElementKind, key: KeyId, outcome: &Result<()>) {
+        if !matches!(outcome, Err(error) if error.kind() == ErrorKind::DuplicateId) {
+            return;
+        }
+        let may_refuse = |index: &IndexInfo| index.unique && index.element == kind && index.keys.contains(&key);
+        for index in self.store().indexes().into_iter().filter(may_refuse) {
             for other in index.keys.iter().copied().filter(|other| *other != key) {
                 let range = IndexRange::Between { low: None, high: None };
-                let (kind, labels) = (ElementKind::Vertex, LabelFilter::Any);
+                let labels = LabelFilter::Any;
                 self.track_predicate(|| Predicate { kind, labels, key: other, range });
             }
         }
@@ -540,9 +542,18 @@ impl Transaction {
 
     /// Sets the value of an edge.
     pub fn set_edge_property(&self, edge: EdgeId, key: KeyId, value: Value) -> Result<()> {
-        let looks = |add: &mut dyn FnMut(Item)| cell_of(ElementId::Edge(edge), key, add);
-        self.write(|writer| writer.set_edge_property(edge, key, value), looks)?;
-        self.note_element(edge, |begin, shown| begin.retain_edges(shown))
+        let equal = self.tracking.is_some().then(|| Item::value(ElementKind::Edge, key, None, &value));
+        let looks = |add: &mut dyn FnMut(Item)| {
+            cell_of(ElementId::Edge(edge), key, add);
+            // It may have been refused because another edge has the value.
+            equal.into_iter().for_each(add);
+        };
+        let outcome = self.write(|writer| writer.set_edge_property(edge, key, value), looks);
+        if outcome.is_ok() {
+            self.note_element(edge, |begin, shown| begin.retain_edges(shown))?;
+        }
+        self.track_refusal(ElementKind::Edge, key, &outcome);
+        outcome
     }
 
     /// Removes one value of a vertex, or all under the key.

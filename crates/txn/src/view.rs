@@ -259,8 +259,20 @@ impl GraphView for Transaction {
         self.view()?.index_vertices(index, prefix, range, share, out)
     }
 
-    fn vertex_indexes(&self) -> Vec<IndexInfo> {
-        self.view_unchecked().vertex_indexes()
+    fn index_edges(
+        &self,
+        index: IndexId,
+        prefix: &[Value],
+        range: &IndexRange,
+        share: Share,
+        out: &mut Vec<EdgeId>,
+    ) -> Result<()> {
+        self.track_index(index, prefix, range);
+        self.view()?.index_edges(index, prefix, range, share, out)
+    }
+
+    fn indexes(&self) -> Vec<IndexInfo> {
+        self.view_unchecked().indexes()
     }
 
     fn live_counts(&self) -> LiveCounts {
@@ -324,18 +336,16 @@ impl Transaction {
             return;
         }
         // A search in an index that does not exist reads nothing.
-        let Some(info) = self.view_unchecked().vertex_indexes().into_iter().find(|info| info.id == index) else {
-            return;
-        };
+        let Some(info) = self.view_unchecked().indexes().into_iter().find(|info| info.id == index) else { return };
         let labels = match info.label {
             None => LabelFilter::Any,
             Some(label) => LabelFilter::Sets(self.catalog().label_sets_with_any(&[label]).into()),
         };
         for (key, value) in info.keys.iter().zip(prefix) {
-            self.track_values(ElementKind::Vertex, &labels, *key, &IndexRange::Equal(vec![value.clone()]));
+            self.track_values(info.element, &labels, *key, &IndexRange::Equal(vec![value.clone()]));
         }
         if let Some(key) = info.keys.get(prefix.len()) {
-            self.track_values(ElementKind::Vertex, &labels, *key, range);
+            self.track_values(info.element, &labels, *key, range);
         }
     }
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Graph, check_consistent, check_memory, edges, expand, find, vertices};
-use mangrove_graph::{Direction, ErrorKind, GraphView, UserId, Value, VertexId};
+use mangrove_graph::{Direction, ElementKind, ErrorKind, GraphView, UserId, Value, VertexId};
 use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue, StoreOptions};
 use mangrove_txn::IndexOptions;
 use rand::rngs::SmallRng;
@@ -149,7 +149,13 @@ fn chosen_numbers_leave_holes_among_automatic_ids() {
 fn multi_properties_and_indexes_are_loaded_too() {
     let graph = Graph::new();
     let store = graph.manager.store();
-    let options = IndexOptions { label: None, keys: vec![graph.name], ordered: false, unique: false };
+    let options = IndexOptions {
+        element: ElementKind::Vertex,
+        label: None,
+        keys: vec![graph.name],
+        ordered: false,
+        unique: false,
+    };
     let index = graph.manager.create_index(&options).unwrap();
     let mut load = graph.manager.bulk_load().unwrap();
     let value = |ordinal, text: &str| MultiValue { ordinal, value: text.into(), meta: Default::default() };

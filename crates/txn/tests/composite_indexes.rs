@@ -6,7 +6,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use common::{Graph, values, vertices};
-use mangrove_graph::{ErrorKind, GraphView, IndexId, IndexRange, KeyId, Share, Value, VertexId};
+use mangrove_graph::{ElementKind, ErrorKind, GraphView, IndexId, IndexRange, KeyId, Share, Value, VertexId};
 use mangrove_store::{IndexOptions, WriteCardinality};
 use mangrove_txn::Transaction;
 use rand::rngs::StdRng;
@@ -14,7 +14,7 @@ use rand::{Rng, SeedableRng};
 
 fn composite(graph: &Graph, ordered: bool, unique: bool) -> IndexOptions {
     let label = graph.manager.store().catalog().label("person");
-    IndexOptions { label, keys: vec![graph.name, graph.balance], ordered, unique }
+    IndexOptions { element: ElementKind::Vertex, label, keys: vec![graph.name, graph.balance], ordered, unique }
 }
 
 fn set(txn: &Transaction, vertex: VertexId, key: KeyId, value: i64) -> mangrove_graph::Result<()> {
@@ -153,7 +153,7 @@ fn indexes_come_and_go_beside_writers_and_readers() {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 let txn = graph.begin();
-                for info in txn.vertex_indexes() {
+                for info in txn.indexes() {
                     if agrees(&graph, &txn, info.id, info.ordered) {
                         checked.fetch_add(1, Ordering::Relaxed);
                     }
@@ -166,7 +166,7 @@ fn indexes_come_and_go_beside_writers_and_readers() {
             let before = graph.begin();
             graph.persons(1);
             let index = graph.manager.create_index(&composite(&graph, round % 2 == 0, false)).unwrap();
-            assert!(before.vertex_indexes().is_empty(), "a snapshot older than the index does not use it");
+            assert!(before.indexes().is_empty(), "a snapshot older than the index does not use it");
             assert!(agrees(&graph, &graph.begin(), index, round % 2 == 0));
             // The reader has met this one, too.
             let seen = checked.load(Ordering::Relaxed);
@@ -185,7 +185,7 @@ fn indexes_come_and_go_beside_writers_and_readers() {
 fn an_index_has_some_keys_and_each_once() {
     let graph = Graph::new();
     for keys in [vec![], vec![graph.name, graph.name], (0..9).map(KeyId).collect()] {
-        let options = IndexOptions { label: None, keys, ordered: false, unique: false };
+        let options = IndexOptions { element: ElementKind::Vertex, label: None, keys, ordered: false, unique: false };
         let error = graph.manager.create_index(&options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     }

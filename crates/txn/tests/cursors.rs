@@ -14,7 +14,8 @@ use std::rc::Rc;
 use common::walk::{Expand, Scan, Values, Walk, Way};
 use common::{Graph, check_consistent, edges, expand, small_sizes, vertices};
 use mangrove_graph::{
-    Direction, EdgeId, ErrorKind, GraphView, IndexId, IndexRange, LabelFilter, LabelSetId, Share, Value, VertexId,
+    Direction, EdgeId, ElementKind, ErrorKind, GraphView, IndexId, IndexRange, LabelFilter, LabelSetId, Share, Value,
+    VertexId,
 };
 use mangrove_store::{IndexOptions, StoreOptions, StoreSizes};
 use mangrove_testdata::{case_count, first_seed};
@@ -235,7 +236,8 @@ struct Writer {
 struct World {
     graph: Graph,
     labels: [LabelSetId; 2],
-    index: Option<IndexId>,
+    /// Of vertices and of edges, with their kinds.
+    indexes: Vec<(ElementKind, IndexId)>,
     /// Every committed state.
     states: Vec<Rc<State>>,
     writer: Option<Writer>,
@@ -252,10 +254,16 @@ impl World {
             StoreOptions { tablet_count: rng.random_range(1..4), sizes: small_sizes(seed), ..StoreOptions::default() };
         let graph = Graph::with_options(&options).without_collector();
         let labels = [graph.knows, graph.manager.store().catalog().intern_label_text("likes")];
-        let options = IndexOptions { label: None, keys: vec![graph.balance], ordered: rng.random(), unique: false };
-        let index = rng.random::<bool>().then(|| graph.manager.create_index(&options).unwrap());
+        let mut indexes = Vec::new();
+        for element in [ElementKind::Vertex, ElementKind::Edge] {
+            let (keys, ordered) = (vec![graph.balance], rng.random());
+            let options = IndexOptions { element, label: None, keys, ordered, unique: false };
+            if rng.random() {
+                indexes.push((element, graph.manager.create_index(&options).unwrap()));
+            }
+        }
         let states = vec![Rc::default()];
-        World { graph, labels, index, states, writer: None, readers: Vec::new(), rng, walked: 0, committed: 0 }
+        World { graph, labels, indexes, states, writer: None, readers: Vec::new(), rng, walked: 0, committed: 0 }
     }
 
     fn pick<T: Copy>(&mut self, items: impl Iterator<Item = T>) -> Option<T> {
@@ -413,22 +421,33 @@ impl World {
         }
     }
 
-    /// Reads the index, or all elements at once.
+    /// Reads an index, or all elements at once.
     fn look_up(&mut self, reader: usize) {
-        let range = self.range();
+        let (range, some) = (self.range(), self.pick(self.indexes.clone().into_iter()));
         let txn = &self.readers[reader].txn;
         let is_answered = matches!(range, IndexRange::Equal(_));
-        let usable = txn.vertex_indexes().into_iter().find(|index| is_answered || index.ordered);
-        let Some(index) = usable.filter(|index| Some(index.id) == self.index) else {
+        let usable = txn.indexes().into_iter().filter(|index| is_answered || index.ordered).map(|index| index.id);
+        let Some((element, index)) = some.filter(|(_, index)| usable.into_iter().any(|usable| usable == *index)) else {
             if !self.readers[reader].is_serializable {
                 self.check_whole(reader);
             }
             return;
         };
-        let mut found = Vec::new();
-        txn.index_vertices(index.id, &[], &range, Share::ALL, &mut found).unwrap();
-        found.sort_unstable();
-        self.learn(reader, vec![Observation::Vertices { range: Some(range), found }]);
+        let learned = match element {
+            ElementKind::Vertex => {
+                let mut found = Vec::new();
+                txn.index_vertices(index, &[], &range, Share::ALL, &mut found).unwrap();
+                found.sort_unstable();
+                Observation::Vertices { range: Some(range), found }
+            }
+            ElementKind::Edge => {
+                let mut found = Vec::new();
+                txn.index_edges(index, &[], &range, Share::ALL, &mut found).unwrap();
+                found.sort_unstable();
+                Observation::Edges { range: Some(range), found }
+            }
+        };
+        self.learn(reader, vec![learned]);
     }
 
     fn check_whole(&self, reader: usize) {

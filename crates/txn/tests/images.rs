@@ -13,8 +13,8 @@ use std::sync::Arc;
 use common::recount::check_statistics;
 use common::{check_consistent, check_memory, edges, find, vertices};
 use mangrove_graph::{
-    EdgeId, ElementId, GENERATION_MAX, GraphView, IndexRange, KeyId, LabelSetId, Share, TabletId, UserId, Value,
-    VertexId,
+    EdgeId, ElementId, ElementKind, GENERATION_MAX, GraphView, IndexRange, KeyId, LabelSetId, Share, TabletId, UserId,
+    Value, VertexId,
 };
 use mangrove_store::image::{PageImage, PageName};
 use mangrove_store::restore::{Damage, Restore, Restored};
@@ -152,9 +152,11 @@ impl History {
         let (vertex_labels, edge_labels, keys) = names(&store);
         let manager = TransactionManager::new(Arc::new(store));
         manager.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
-        for (key, ordered) in [(keys[0], true), (keys[1], false)] {
-            let options = IndexOptions { label: None, keys: vec![key], ordered, unique: false };
-            manager.create_index(&options).unwrap();
+        for element in [ElementKind::Vertex, ElementKind::Edge] {
+            for (key, ordered) in [(keys[0], true), (keys[1], false)] {
+                let options = IndexOptions { element, label: None, keys: vec![key], ordered, unique: false };
+                manager.create_index(&options).unwrap();
+            }
         }
         History {
             manager,
@@ -309,18 +311,23 @@ impl History {
                 assert_eq!(find(view, id), Some(VertexId::from_bits(bits)));
             }
         }
-        let indexes = view.vertex_indexes();
-        assert_eq!(indexes.len(), 2);
+        let indexes = view.indexes();
+        assert_eq!(indexes.len(), 4);
         for index in &indexes {
             for number in 0..9 {
                 let range = IndexRange::Equal(vec![Value::I64(number)]);
-                let mut found = Vec::new();
-                view.index_vertices(index.id, &[], &range, Share::ALL, &mut found).unwrap();
+                let (mut found, mut found_edges) = (Vec::new(), Vec::new());
+                match index.element {
+                    ElementKind::Vertex => view.index_vertices(index.id, &[], &range, Share::ALL, &mut found).unwrap(),
+                    ElementKind::Edge => view.index_edges(index.id, &[], &range, Share::ALL, &mut found_edges).unwrap(),
+                }
                 let has = |values: &Vec<MultiValue>| {
                     values.iter().any(|v| mangrove_graph::compare::equal(&v.value, &Value::I64(number)))
                 };
-                let expected = |e: &&Element| e.ends.is_none() && e.properties.get(&index.keys[0]).is_some_and(has);
-                assert_eq!(found.len(), self.now.values().filter(expected).count());
+                let is_edge = index.element == ElementKind::Edge;
+                let expected =
+                    |e: &&Element| e.ends.is_some() == is_edge && e.properties.get(&index.keys[0]).is_some_and(has);
+                assert_eq!(found.len() + found_edges.len(), self.now.values().filter(expected).count());
             }
         }
     }

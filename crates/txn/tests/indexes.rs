@@ -3,11 +3,17 @@
 mod common;
 
 use common::{Graph, check_memory, vertices};
-use mangrove_graph::{ErrorKind, GraphView, IndexId, IndexRange, Share, Value, VertexId};
+use mangrove_graph::{ElementKind, ErrorKind, GraphView, IndexId, IndexRange, Share, Value, VertexId};
 use mangrove_store::IndexOptions;
 
 fn options(graph: &Graph, ordered: bool, unique: bool) -> IndexOptions {
-    IndexOptions { label: graph.manager.store().catalog().label("person"), keys: vec![graph.balance], ordered, unique }
+    IndexOptions {
+        element: ElementKind::Vertex,
+        label: graph.manager.store().catalog().label("person"),
+        keys: vec![graph.balance],
+        ordered,
+        unique,
+    }
 }
 
 fn look_up(view: &dyn GraphView, index: IndexId, range: IndexRange) -> Vec<VertexId> {
@@ -33,9 +39,9 @@ fn an_index_answers_as_a_scan_would_in_every_snapshot() {
     txn.commit().unwrap();
     for ordered in [false, true] {
         let index = graph.manager.create_index(&options(&graph, ordered, false)).unwrap();
-        assert!(too_old.vertex_indexes().is_empty());
+        assert!(too_old.indexes().is_empty());
         let old = graph.begin();
-        assert!(old.vertex_indexes().iter().any(|info| info.id == index && info.ordered == ordered));
+        assert!(old.indexes().iter().any(|info| info.id == index && info.ordered == ordered));
         let txn = graph.begin();
         graph.set(&txn, ids[1], 2).unwrap();
         txn.delete_vertex(ids[2]).unwrap();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::Graph;
-use mangrove_graph::{Error, ErrorKind, Remedy, Result, VertexId};
+use mangrove_graph::{ElementKind, Error, ErrorKind, Remedy, Result, VertexId};
 use mangrove_store::Write;
 use mangrove_store::schema::RuleEntry;
 use mangrove_txn::{AbortCause, CommitLog, IndexChange, IndexOptions, PreparedCommit, RecentOptions, Watermarks};
@@ -203,7 +203,13 @@ fn who_aborts_after_all_gives_its_space_back() {
 #[test]
 fn an_index_is_there_when_the_log_says_so() {
     let (log, graph, _) = graph();
-    let options = IndexOptions { label: None, keys: vec![graph.balance], ordered: true, unique: false };
+    let options = IndexOptions {
+        element: ElementKind::Vertex,
+        label: None,
+        keys: vec![graph.balance],
+        ordered: true,
+        unique: false,
+    };
     log.set(Gate::Failed);
     assert!(graph.manager.create_index(&options).is_err());
     assert!(graph.manager.store().indexes().is_empty());

@@ -7,7 +7,8 @@ use std::sync::atomic::Ordering;
 
 use common::{Graph, expand, find, values, vertices};
 use mangrove_graph::{
-    Direction, Error, ErrorKind, GraphView, IndexRange, LabelFilter, Result, ScanCursor, Share, Value, VertexId,
+    Direction, ElementKind, Error, ErrorKind, GraphView, IndexRange, LabelFilter, Result, ScanCursor, Share, Value,
+    VertexId,
 };
 use mangrove_txn::{AbortCause, CommitInfo, IndexOptions, RecentOptions, Transaction, WriteCardinality};
 
@@ -188,7 +189,13 @@ fn ranges_by_scan_and_by_index() {
         let graph = Graph::new();
         let ids = graph.persons(3);
         let index = is_indexed.then(|| {
-            let options = IndexOptions { label: None, keys: vec![graph.balance], ordered: true, unique: false };
+            let options = IndexOptions {
+                element: ElementKind::Vertex,
+                label: None,
+                keys: vec![graph.balance],
+                ordered: true,
+                unique: false,
+            };
             graph.manager.create_index(&options).unwrap()
         });
         let range = IndexRange::Between { low: Some((Value::I64(10), true)), high: Some((Value::I64(20), false)) };

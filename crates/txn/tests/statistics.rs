@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::recount::{check_statistics, recount};
 use common::{Graph, edges, small_sizes, vertices};
 use mangrove_graph::statistics::{BUCKETED_TABLES_MAX, EdgeTable, MOMENT_TABLES_MAX};
-use mangrove_graph::{Direction, ErrorKind, LabelSetId, VertexId};
+use mangrove_graph::{Direction, ElementKind, ErrorKind, LabelSetId, VertexId};
 use mangrove_store::{IndexOptions, Snapshot, StatisticsPass, StoreOptions};
 use mangrove_testdata::case_count;
 use mangrove_txn::Transaction;
@@ -83,7 +83,13 @@ impl History {
 fn statistics_equal_a_recount_after_any_history() {
     for seed in 0..case_count(40) {
         let mut history = History::new(seed);
-        let index = IndexOptions { label: None, keys: vec![history.graph.balance], ordered: true, unique: false };
+        let index = IndexOptions {
+            element: ElementKind::Vertex,
+            label: None,
+            keys: vec![history.graph.balance],
+            ordered: true,
+            unique: false,
+        };
         history.graph.manager.create_index(&index).unwrap();
         for step in 0..25 {
             history.transaction();

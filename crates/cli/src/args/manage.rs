@@ -10,10 +10,11 @@ pub const INDEX_HELP: &str = "\
 Examples:
   mangrove index create --url ws://127.0.0.1:8182/gremlin --label person --key name --unique
   mangrove index create --url ws://127.0.0.1:8182/gremlin --key city --key age --ordered
+  mangrove index create --url ws://127.0.0.1:8182/gremlin --edges --label knows --key since --ordered
   mangrove index list --url ws://127.0.0.1:8182/gremlin
   mangrove index drop --url ws://127.0.0.1:8182/gremlin --label person --key name
 
-An index finds vertices by their properties. It is built while transactions run. Scripts do the same
+An index finds vertices, or edges, by their properties. It is built while transactions run. Scripts do the same
 with g.call('mangrove.index.create'); g.call() lists all services.";
 
 pub const SCHEMA_HELP: &str = "\
@@ -93,7 +94,10 @@ pub enum IndexCommand {
         /// The graph.
         #[command(flatten)]
         target: TargetArgs,
-        /// Index vertices with this label only [default: all vertices]
+        /// Index edges, not vertices
+        #[arg(long)]
+        edges: bool,
+        /// Index elements with this label only [default: all vertices, or all edges]
         #[arg(long)]
         label: Option<String>,
         /// The property key; several make a composite index, in this order
@@ -105,7 +109,7 @@ pub enum IndexCommand {
         /// `hash` finds equal values, `ordered` also ranges [default: hash]
         #[arg(long, value_name = "KIND", value_parser = ["hash", "ordered"])]
         kind: Option<String>,
-        /// Refuse a second vertex with the same values
+        /// Refuse a second element with the same values
         #[arg(long)]
         unique: bool,
         /// How to print the index
@@ -118,8 +122,11 @@ pub enum IndexCommand {
         #[command(flatten)]
         target: TargetArgs,
         /// Its number, as `mangrove index list` shows it
-        #[arg(long, conflicts_with_all = ["label", "keys"], required_unless_present = "keys")]
+        #[arg(long, conflicts_with_all = ["edges", "label", "keys"], required_unless_present = "keys")]
         id: Option<u32>,
+        /// It is an index of edges, not of vertices
+        #[arg(long)]
+        edges: bool,
         /// Its label
         #[arg(long)]
         label: Option<String>,

@@ -76,9 +76,10 @@ impl ServiceCall {
 /// `mangrove index`.
 pub fn index(command: &IndexCommand) -> Result<(), Failure> {
     match command {
-        IndexCommand::Create { target, label, keys, ordered, kind, unique, format } => {
+        IndexCommand::Create { target, edges, label, keys, ordered, kind, unique, format } => {
             let kind = kind.as_deref().or(ordered.then_some("ordered"));
             let call = ServiceCall::new("mangrove.index.create")
+                .with("element", edges.then(|| "edge".into()))
                 .with("label", label.as_deref().map(Value::from))
                 .with("key", Some(names(keys)))
                 .with("kind", kind.map(Value::from))
@@ -90,8 +91,9 @@ pub fn index(command: &IndexCommand) -> Result<(), Failure> {
             note_unknown_names(&known, label.iter().chain(keys));
             Ok(())
         }
-        IndexCommand::Drop { target, id, label, keys, format } => ServiceCall::new("mangrove.index.drop")
+        IndexCommand::Drop { target, id, edges, label, keys, format } => ServiceCall::new("mangrove.index.drop")
             .with("id", id.map(|id| Value::I64(i64::from(id))))
+            .with("element", edges.then(|| "edge".into()))
             .with("label", label.as_deref().map(Value::from))
             .with("key", (!keys.is_empty()).then(|| names(keys)))
             .print(target, *format),

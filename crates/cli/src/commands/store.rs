@@ -28,8 +28,14 @@ pub fn verify(directory: &str) -> Result<(), Failure> {
     writeln!(out, "{}", recovered(&report.recovery, stopwatch.elapsed().as_secs_f64()))?;
     writeln!(out, "{} edges: each is listed once by its source and once by its target", report.edges)?;
     for index in &report.indexes {
-        let of = if index.label.is_empty() { String::new() } else { format!("{} ", index.label) };
-        writeln!(out, "index on {of}{}: {} entries, as the data has it", index.keys.join(", "), index.entries)?;
+        let label = if index.label.is_empty() { String::new() } else { format!(" {}", index.label) };
+        let of = index.element.plural();
+        writeln!(
+            out,
+            "index of {of}{label} on {}: {} entries, as the data has it",
+            index.keys.join(", "),
+            index.entries
+        )?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use mangrove::{
 
 use crate::chance::Chance;
 use crate::phase::{Phase, Phases, is_rotating};
-use crate::workload::{ACCOUNTS, Counts, WRITERS, check, index, long, script, write_files};
+use crate::workload::{ACCOUNTS, Counts, WRITERS, check, indexes, long, script, write_files};
 use crate::{Folder, kills};
 
 const DIRECTORY: &str = "MANGROVE_KILL_DIRECTORY";
@@ -169,8 +169,9 @@ fn drive(directory: &str, seed: u64) -> Result<()> {
         let files = Path::new(directory).with_file_name("files");
         db.load(&[files], &LoadOptions::default(), &mut |_| {})?;
     }
-    if db.indexes().is_empty() {
-        db.define_index(&index())?;
+    let known = db.indexes();
+    for index in indexes().iter().filter(|index| known.iter().all(|known| known.definition != **index)) {
+        db.define_index(index)?;
     }
     say(READY);
     let failed = Mutex::new(None);

@@ -11,7 +11,7 @@ use mangrove::{ErrorKind, Parameters, Result, Value};
 use crate::chance::Chance;
 use crate::client::Client;
 use crate::phase::{Phase, Phases};
-use crate::workload::{Counts, check, script, write_files};
+use crate::workload::{Counts, check, indexes, script, write_files};
 use crate::{Folder, kills};
 
 const KILLS_A_DATABASE: u64 = 10;
@@ -129,12 +129,18 @@ fn write(url: &str, writer: usize, told: &AtomicU64, mut chance: Chance) -> Resu
         let [Value::I64(n)] = found[..] else { panic!("account {account} has {found:?}") };
         *balance = n;
     }
-    // The first writer makes the index that keeps marks unique.
-    if writer == 0 && client.run("g.call('mangrove.index.list')", &none)?.is_empty() {
-        client.run(
-            "g.call('mangrove.index.create').with('label', 'mark').with('key', 'key').with('unique', true)",
-            &none,
-        )?;
+    // The first writer makes the indexes.
+    for index in indexes().iter().filter(|_| writer == 0) {
+        let (element, label, kind) =
+            (index.element.name(), index.label.as_deref().unwrap_or_default(), index.kind.name());
+        let of_kind = format!("g.call('mangrove.index.list').where(select('element').is('{element}'))");
+        if client.run(&of_kind, &none)?.is_empty() {
+            let create = format!(
+                "g.call('mangrove.index.create').with('element', '{element}').with('label', '{label}').with('key', 'key')\
+                 .with('kind', '{kind}').with('unique', true)"
+            );
+            client.run(&create, &none)?;
+        }
     }
     loop {
         let amount = chance.below(100) as i64;

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mangrove::{Database, DatabaseOptions, ErrorKind, IndexDefinition, Result, Value, verify};
+use mangrove::{Database, DatabaseOptions, ElementKind, ErrorKind, IndexDefinition, IndexKind, Result, Value, verify};
 
 /// The number of concurrent writers.
 pub const WRITERS: usize = 3;
@@ -48,9 +48,14 @@ pub fn write_files(folder: &Path) -> Vec<PathBuf> {
     ]
 }
 
-/// The index that keeps marks unique.
-pub fn index() -> IndexDefinition {
-    IndexDefinition { label: Some("mark".into()), keys: vec!["key".into()], unique: true, ..IndexDefinition::default() }
+/// The indexes that keep marks unique, and the edges that lead to them.
+pub fn indexes() -> [IndexDefinition; 2] {
+    [(ElementKind::Vertex, "mark", IndexKind::Hash), (ElementKind::Edge, "pair", IndexKind::Ordered)].map(
+        |(element, label, kind)| {
+            let (label, keys) = (Some(label.into()), vec!["key".into()]);
+            IndexDefinition { element, label, keys, kind, unique: true }
+        },
+    )
 }
 
 /// Transaction `k` of a writer as one traversal, when these accounts are to have these balances.
@@ -59,7 +64,7 @@ pub fn script(writer: usize, k: u64, balances: [(usize, i64); 2]) -> String {
     let mut script = format!(
         "g.V('w{writer}').property(single, 'n', {k}L).as('w')\
          .addV('mark').property(id, 'm{writer}-{k}').property('key', '{writer}-{k}').as('m')\
-         .addE('pair').from('w').to('m').addE('pair').from('m').to('w')\
+         .addE('pair').from('w').to('m').property('key', '{writer}-{k}').addE('pair').from('m').to('w')\
          .V('a{from}').property(single, 'balance', {less}L).V('a{to}').property(single, 'balance', {more}L)"
     );
     if let Some(old) = k.checked_sub(KEPT).filter(|&old| old > 0) {
@@ -129,6 +134,8 @@ pub fn check(directory: &Path, acknowledged: Counts, read_all: bool, what: &str)
     for key in &marks {
         let by_index = format!("g.V().has('mark', 'key', '{key}').count()");
         assert_eq!(long(&db, &by_index), Some(1), "{what}: mark {key} by its index");
+        let by_index = format!("g.E().has('pair', 'key', '{key}').where(inV().has('key', '{key}')).count()");
+        assert_eq!(long(&db, &by_index), Some(1), "{what}: the edge to mark {key} by its index");
     }
     counts
 }

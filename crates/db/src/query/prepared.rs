@@ -173,7 +173,7 @@ impl Prepared {
 
     /// The plan for the graph of a database as a transaction sees it.
     pub(crate) fn plan(&self, database: &DatabaseIdentity, view: &dyn GraphView) -> Result<Arc<PlannedQuery>> {
-        let indexes = view.vertex_indexes();
+        let indexes = view.indexes();
         let mut cached = self.shape.planned.lock();
         if let Some(planned) = &*cached
             && planned.is_for(database, &indexes)

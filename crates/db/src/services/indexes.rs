@@ -9,6 +9,7 @@ use crate::state::Database;
 
 pub(super) fn create(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     let definition = IndexDefinition {
+        element: arguments.element()?,
         label: arguments.text("label")?.map(Into::into),
         keys: keys(arguments)?,
         kind: arguments.text("kind")?.map_or(Ok(IndexKind::default()), str::parse)?,
@@ -42,19 +43,23 @@ pub(super) fn list(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>>
 /// A test for the index that the arguments of a call mean.
 type IndexTest = Box<dyn Fn(&IndexDescription) -> bool>;
 
-/// The test for the index that the arguments mean: by its number, or by its label, keys and kind.
+/// The test for the index that the arguments mean: by its number, or by its elements, label, keys and kind.
 fn wanted(arguments: &Arguments<'_>) -> Result<IndexTest> {
     if let Some(id) = arguments.get("id") {
         let number = mangrove_graph::numeric::integer(id).and_then(|n| u32::try_from(n).ok());
         let id = IndexId(number.ok_or_else(|| arguments.misfit("id", "the number of an index", id))?);
         return Ok(Box::new(move |index| index.id == id));
     }
+    let element = arguments.element()?;
     let label: Option<SmolStr> = arguments.text("label")?.map(Into::into);
     let keys = keys(arguments)?;
     let kind: Option<IndexKind> = arguments.text("kind")?.map(str::parse).transpose()?;
     Ok(Box::new(move |index| {
         let definition = &index.definition;
-        definition.label == label && definition.keys == keys && kind.is_none_or(|kind| definition.kind == kind)
+        definition.element == element
+            && definition.label == label
+            && definition.keys == keys
+            && kind.is_none_or(|kind| definition.kind == kind)
     }))
 }
 
@@ -72,9 +77,10 @@ fn keys(arguments: &Arguments<'_>) -> Result<Vec<SmolStr>> {
 }
 
 fn shown(index: &IndexDescription) -> Value {
-    let IndexDefinition { label, keys, kind, unique } = &index.definition;
+    let IndexDefinition { element, label, keys, kind, unique } = &index.definition;
     row([
         ("id", count(u64::from(index.id.0))),
+        ("element", element.name().into()),
         ("label", label.as_ref().map_or(Value::Null, |label| Value::String(label.clone()))),
         ("key", Value::list(keys.iter().map(|key| Value::String(key.clone())).collect())),
         ("kind", kind.name().into()),

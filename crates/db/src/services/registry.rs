@@ -11,7 +11,7 @@ use std::any::Any;
 use std::sync::LazyLock;
 
 use mangrove_flow::QueryControl;
-use mangrove_graph::{Error, ErrorKind, Result, Value};
+use mangrove_graph::{ElementKind, Error, ErrorKind, Result, Value};
 use mangrove_plan::logical::Name;
 use mangrove_steps::ServiceCall;
 
@@ -279,6 +279,15 @@ impl<'a> Arguments<'a> {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
             Some(other) => Err(self.misfit(name, "true or false", other)),
+        }
+    }
+
+    /// The kind of elements that the argument `element` names. Without the argument: vertices.
+    pub fn element(&self) -> Result<ElementKind> {
+        match self.text("element")? {
+            None | Some("vertex") => Ok(ElementKind::Vertex),
+            Some("edge") => Ok(ElementKind::Edge),
+            Some(other) => Err(Error::invalid(format!("'element' is 'vertex' or 'edge', not '{other}'"))),
         }
     }
 

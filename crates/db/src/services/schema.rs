@@ -10,12 +10,12 @@ use crate::schema::{RuleDefinition, RuleDescription};
 use crate::state::Database;
 
 pub(super) fn require(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let (kind, label, key) = (kind(arguments)?, name(arguments, "label")?, name(arguments, "key")?);
+    let (kind, label, key) = (arguments.element()?, name(arguments, "label")?, name(arguments, "key")?);
     define(database, &RuleDefinition::Required { kind, label, key })
 }
 
 pub(super) fn value_type(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let (kind, label, key) = (kind(arguments)?, name(arguments, "label")?, name(arguments, "key")?);
+    let (kind, label, key) = (arguments.element()?, name(arguments, "label")?, name(arguments, "key")?);
     let value_type = name(arguments, "type")?;
     define(database, &RuleDefinition::Typed { kind, label, key, value_type })
 }
@@ -53,14 +53,6 @@ const ENDS: &str = "a list of pairs of labels, as [['person', 'person'], ['perso
 fn define(database: &Database, definition: &RuleDefinition) -> Result<Vec<Value>> {
     let id = database.define_rule(definition)?;
     Ok(database.rules().iter().filter(|rule| rule.id == id).map(shown).collect())
-}
-
-fn kind(arguments: &Arguments<'_>) -> Result<ElementKind> {
-    match arguments.text("element")? {
-        None | Some("vertex") => Ok(ElementKind::Vertex),
-        Some("edge") => Ok(ElementKind::Edge),
-        Some(other) => Err(Error::invalid(format!("'element' is 'vertex' or 'edge', not '{other}'"))),
-    }
 }
 
 fn name(arguments: &Arguments<'_>, of: &str) -> Result<SmolStr> {

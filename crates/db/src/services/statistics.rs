@@ -3,7 +3,7 @@
 //! Every row is a map whose entry `fact` says what the row is about. The rows of one kind have the same entries.
 
 use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, Statistics};
-use mangrove_graph::{Catalog, Direction, LabelId, LabelSetId, Result, Value};
+use mangrove_graph::{Catalog, Direction, ElementKind, LabelId, LabelSetId, Result, Value};
 
 use super::registry::{Arguments, row};
 use crate::management::count;
@@ -124,18 +124,23 @@ impl Wanted<'_> {
         }
     }
 
-    /// The indexes of the label, and those of all vertices.
+    /// The indexes of the label, and those of all vertices; likewise of edges.
     fn add_indexes(&self, database: &Database, statistics: &Statistics, rows: &mut Vec<Value>) {
         let known = database.indexes();
         for figures in statistics.indexes() {
             // An index that was dropped since then is no fact.
             let Some(index) = known.iter().find(|index| index.id == figures.index) else { continue };
             let definition = &index.definition;
-            if self.label.is_some_and(|name| definition.label.as_ref().is_some_and(|label| label != name)) {
+            let wanted = match definition.element {
+                ElementKind::Vertex => self.label,
+                ElementKind::Edge => self.edge,
+            };
+            if wanted.is_some_and(|name| definition.label.as_ref().is_some_and(|label| label != name)) {
                 continue;
             }
             rows.push(row([
                 ("fact", "index".into()),
+                ("element", definition.element.name().into()),
                 ("label", definition.label.clone().map_or(Value::Null, Value::String)),
                 ("key", Value::list(definition.keys.iter().cloned().map(Value::String).collect())),
                 ("entries", count(figures.entries)),

@@ -6,14 +6,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove::{
-    Database, DatabaseOptions, DurabilityOptions, Error, ErrorKind, IndexDefinition, IndexKind, Isolation, LogOptions,
-    Parameters, Result, StoreSizes, Transaction, UserId, Value, VertexId,
+    Database, DatabaseOptions, DurabilityOptions, ElementKind, Error, ErrorKind, IndexDefinition, IndexKind, Isolation,
+    LogOptions, Parameters, Result, StoreSizes, Transaction, UserId, Value, VertexId,
 };
 use rand::Rng;
 use rand::rngs::SmallRng;
 
 use crate::book::{Book, Closed};
-use crate::model::{KEYS, State, Tag, VERTEX_LABELS, value_of};
+use crate::model::{EDGE_LABELS, KEYS, State, Tag, VERTEX_LABELS, value_of};
 use crate::names::{Names, Outcome};
 use crate::reading::Reading;
 use crate::whole;
@@ -56,8 +56,23 @@ pub fn options(seed: u64) -> DatabaseOptions {
     DatabaseOptions { tablet_count: 3, executor_count: 1, sizes, durability, ..DatabaseOptions::default() }
 }
 
-/// An index: its label (`None`: all vertices), its key, and whether it is ordered.
-pub type Index = (Option<usize>, usize, bool);
+/// An index of vertices or of edges on one key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Index {
+    element: ElementKind,
+    /// `None`: all vertices, or all edges.
+    label: Option<usize>,
+    key: usize,
+    is_ordered: bool,
+}
+
+/// The labels of the elements of a kind.
+pub fn labels_of(element: ElementKind) -> &'static [&'static str] {
+    match element {
+        ElementKind::Vertex => &VERTEX_LABELS,
+        ElementKind::Edge => &EDGE_LABELS,
+    }
+}
 
 /// One opening of the database, with the book of its commits.
 pub struct Life {
@@ -207,17 +222,23 @@ impl Life {
 
     /// The indexes that the database lists.
     pub fn indexes_of_database(&self) -> BTreeSet<Index> {
-        let labels = (0..VERTEX_LABELS.len()).map(Some).chain([None]);
-        let kinds =
-            labels.flat_map(|label| (0..INDEXED_KEYS).flat_map(move |key| [(label, key, false), (label, key, true)]));
         let known: Vec<IndexDefinition> = self.db.indexes().into_iter().map(|index| index.definition).collect();
-        kinds.filter(|index| known.contains(&definition(*index))).collect()
+        let mut found = BTreeSet::new();
+        for element in [ElementKind::Vertex, ElementKind::Edge] {
+            for label in (0..labels_of(element).len()).map(Some).chain([None]) {
+                let all = (0..INDEXED_KEYS).flat_map(|key| [(key, false), (key, true)]);
+                let all = all.map(|(key, is_ordered)| Index { element, label, key, is_ordered });
+                found.extend(all.filter(|index| known.contains(&definition(*index))));
+            }
+        }
+        found
     }
 
     /// Makes an index, or drops it if it is there.
     fn change_index(&self, random: &mut SmallRng) -> Result<()> {
-        let label = random.random_bool(0.5).then(|| random.random_range(0..VERTEX_LABELS.len()));
-        let index: Index = (label, random.random_range(0..INDEXED_KEYS), random.random());
+        let element = if random.random() { ElementKind::Vertex } else { ElementKind::Edge };
+        let label = random.random_bool(0.5).then(|| random.random_range(0..labels_of(element).len()));
+        let index = Index { element, label, key: random.random_range(0..INDEXED_KEYS), is_ordered: random.random() };
         let mut indexes = self.indexes.lock().unwrap();
         let definition = definition(index);
         match self.db.indexes().iter().find(|known| known.definition == definition) {
@@ -239,9 +260,10 @@ impl Life {
     }
 }
 
-fn definition((label, key, is_ordered): Index) -> IndexDefinition {
+fn definition(Index { element, label, key, is_ordered }: Index) -> IndexDefinition {
     IndexDefinition {
-        label: label.map(|label| VERTEX_LABELS[label].into()),
+        element,
+        label: label.map(|label| labels_of(element)[label].into()),
         keys: vec![KEYS[key].into()],
         kind: if is_ordered { IndexKind::Ordered } else { IndexKind::Hash },
         unique: false,

@@ -32,17 +32,19 @@ pub enum Observed {
     Having(Having),
     /// The same by an index.
     Indexed(Having),
+    /// The edges that have a value in a range, by an index.
+    IndexedEdges(Having),
     /// The numbers of vertices and of edges.
     Counts { vertices: u64, edges: u64 },
 }
 
-/// The vertices of a label that have a value in a range.
+/// The vertices of a label, or the edges of one, that have a value in a range.
 #[derive(Debug)]
 pub struct Having {
     pub label: Option<usize>,
     pub key: usize,
     pub range: IndexRange,
-    pub vertices: Vec<Tag>,
+    pub found: Vec<Tag>,
 }
 
 impl Observed {
@@ -86,13 +88,20 @@ impl Observed {
                 let all = model.edges(ts).filter(|(_, edge)| label.is_none_or(|label| edge.label == label));
                 self.same(edges, all.map(|(tag, _)| tag).collect())
             }
-            Observed::Having(Having { label, key, range, vertices })
-            | Observed::Indexed(Having { label, key, range, vertices }) => {
+            Observed::Having(Having { label, key, range, found })
+            | Observed::Indexed(Having { label, key, range, found }) => {
                 let all = model.vertices(ts).filter(|(_, vertex)| {
                     label.is_none_or(|label| vertex.label == label)
                         && vertex.properties.get(key).into_iter().flatten().any(|value| range.holds(value))
                 });
-                self.same(vertices, all.map(|(tag, _)| tag).collect())
+                self.same(found, all.map(|(tag, _)| tag).collect())
+            }
+            Observed::IndexedEdges(Having { label, key, range, found }) => {
+                let all = model.edges(ts).filter(|(_, edge)| {
+                    label.is_none_or(|label| edge.label == label)
+                        && edge.properties.get(key).is_some_and(|value| range.holds(value))
+                });
+                self.same(found, all.map(|(tag, _)| tag).collect())
             }
             Observed::Counts { vertices, edges } => {
                 self.agree(&(*vertices, *edges), &(model.vertices(ts).count() as u64, model.edges(ts).count() as u64))

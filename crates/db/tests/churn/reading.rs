@@ -1,14 +1,15 @@
 //! Random reads through a view: at once, or in small batches with other work between them.
 
 use mangrove::{
-    Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, Result, ResultStream,
-    ScanCursor, Share, Transaction, UserId, Value, ValueRows, VertexId,
+    Direction, EdgeId, ElementKind, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, Result,
+    ResultStream, ScanCursor, Share, Transaction, UserId, Value, ValueRows, VertexId,
 };
 use mangrove_graph::IndexInfo;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
 use crate::book::Book;
+use crate::life::labels_of;
 use crate::model::{COUNT, EDGE_LABELS, KEYS, Tag, VERTEX_LABELS, value_of};
 use crate::names::{Names, tag_of};
 use crate::observed::{Having, Observed};
@@ -137,7 +138,7 @@ impl Reading<'_> {
                     self.view().scan_vertices_where(&labels, id, &range, Share::ALL, &mut cursor, limit, &mut found)?;
                 vertices.extend(self.names.vertex_tags(self.view(), &found)?);
                 Ok(match is_end {
-                    true => Ok(Observed::Having(Having { label, key, range, vertices })),
+                    true => Ok(Observed::Having(Having { label, key, range, found: vertices })),
                     false => Err(Walk::Having { label, key, range, cursor, vertices }),
                 })
             }
@@ -226,7 +227,7 @@ impl Reading<'_> {
 
     /// Asks one of the indexes that the view may use.
     fn ask_index(&self, random: &mut SmallRng) -> Result<Option<Observed>> {
-        let indexes = self.view().vertex_indexes();
+        let indexes = self.view().indexes();
         if indexes.is_empty() {
             return Ok(None);
         }
@@ -248,17 +249,27 @@ impl Reading<'_> {
         let key = self.names.keys.iter().position(|key| *key == index.keys[0]).expect("a key of the model");
         let label = index.label.map(|label| {
             let name = self.view().catalog().label_name(label);
-            VERTEX_LABELS.iter().position(|known| name == *known).expect("a label of the model")
+            labels_of(index.element).iter().position(|known| name == *known).expect("a label of the model")
         });
         (label, key)
     }
 
-    /// Asks an index for the vertices that have a value in a range.
+    /// Asks an index for the elements that have a value in a range.
     pub fn ask(&self, index: &IndexInfo, label: Option<usize>, key: usize, range: IndexRange) -> Result<Observed> {
-        let mut found = Vec::new();
-        self.view().index_vertices(index.id, &[], &range, Share::ALL, &mut found)?;
-        let vertices = self.names.vertex_tags(self.view(), &found)?;
-        Ok(Observed::Indexed(Having { label, key, range, vertices }))
+        Ok(match index.element {
+            ElementKind::Vertex => {
+                let mut vertices = Vec::new();
+                self.view().index_vertices(index.id, &[], &range, Share::ALL, &mut vertices)?;
+                let found = self.names.vertex_tags(self.view(), &vertices)?;
+                Observed::Indexed(Having { label, key, range, found })
+            }
+            ElementKind::Edge => {
+                let mut edges = Vec::new();
+                self.view().index_edges(index.id, &[], &range, Share::ALL, &mut edges)?;
+                let found = self.names.edge_tags(self.view(), &edges)?;
+                Observed::IndexedEdges(Having { label, key, range, found })
+            }
+        })
     }
 }
 

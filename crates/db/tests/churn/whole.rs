@@ -152,7 +152,7 @@ pub fn look_from_every_side(life: &Life, state: &State) -> Outcome<()> {
                 }
             }
         }
-        for (index, n) in view.vertex_indexes().iter().flat_map(|index| (0..26).map(move |n| (index, n))) {
+        for (index, n) in view.indexes().iter().flat_map(|index| (0..26).map(move |n| (index, n))) {
             let (label, key) = reading.subject(index);
             seen.push(reading.ask(index, label, key, IndexRange::Equal(vec![value_of(key, n)]))?);
         }

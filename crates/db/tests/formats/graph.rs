@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use bigdecimal::BigDecimal;
 use mangrove::{
-    Database, DatabaseOptions, DurabilityOptions, IndexDefinition, IndexKind, LogOptions, Parameters, Result, Value,
+    Database, DatabaseOptions, DurabilityOptions, ElementKind, IndexDefinition, IndexKind, LogOptions, Parameters,
+    Result, Value,
 };
 use mangrove_graph::{DateTime, Duration};
 use num_bigint::BigInt;
@@ -129,6 +130,7 @@ pub fn check(db: &Database) {
     }
     let indexes: Vec<_> = db.indexes().into_iter().map(|index| index.definition).collect();
     let on_name = |label: &str, kind| IndexDefinition {
+        element: ElementKind::Vertex,
         label: Some(label.into()),
         keys: vec!["name".into()],
         kind,

@@ -260,25 +260,27 @@ struct Phantom {
     write: &'static str,
 }
 
-/// The graph that phantoms are written into: items 10 and 20, joined, and two vertices without edges. The catalog gets
+/// The graph that phantoms are written into: items 10 and 20, joined by edges, and two vertices without edges. The catalog gets
 /// the labels and keys of the scripts in `known`: they are run and rolled back.
 fn phantom_graph(known: &[String]) -> Database {
     let database = Database::in_memory();
-    database.create_index(None, "hashed", false, false).unwrap();
-    database.create_index(None, "sorted", true, false).unwrap();
+    crate::support::create_indexes(&database);
     let item = "g.addV('item').property(id, #0).property('value', #0).property('spare', #0)\
                 .addV('solo').property(id, 40#).property('alone', #0)";
     for number in ["1", "2"] {
         database.query(&item.replace('#', number)).unwrap().collect().unwrap();
     }
-    database.query("g.V(10).as('a').V(20).addE('to').from('a').property(id, 30)").unwrap().collect().unwrap();
+    for id in [30, 51, 52] {
+        let edge = format!("g.V(10).as('a').V(20).addE('to').from('a').property(id, {id})");
+        database.query(&edge).unwrap().collect().unwrap();
+    }
     let tx = database.begin().unwrap();
     known.iter().for_each(|script| drop(run(&tx, script).unwrap()));
     tx.rollback();
     database
 }
 
-const PHANTOMS: [Phantom; 24] = [
+const PHANTOMS: [Phantom; 29] = [
     Phantom { name: "label scan", read: "g.V().hasLabel('kind#').count()", write: "g.addV('kind#')" },
     Phantom { name: "label scan, ids", read: "g.V().hasLabel('kind#').id()", write: "g.addV('kind#')" },
     Phantom { name: "unindexed has", read: "g.V().has('plain', #).count()", write: "g.addV('x').property('plain', #)" },
@@ -314,6 +316,31 @@ const PHANTOMS: [Phantom; 24] = [
         name: "index range, label",
         read: "g.V().hasLabel('item').has('sorted', gt(#0).and(lt(#9))).id()",
         write: "g.V(#0).property('sorted', #5)",
+    },
+    Phantom {
+        name: "index of edges, equality",
+        read: "g.E().has('hashed', #).count()",
+        write: "g.V(10).as('a').V(20).addE('x').from('a').property('hashed', #)",
+    },
+    Phantom {
+        name: "index of edges, equality after an update",
+        read: "g.E().has('hashed', within(#, #0)).count()",
+        write: "g.E(5#).property('hashed', #)",
+    },
+    Phantom {
+        name: "index of edges, range",
+        read: "g.E().has('sorted', between(#0, #9)).count()",
+        write: "g.V(10).as('a').V(20).addE('x').from('a').property('sorted', #5)",
+    },
+    Phantom {
+        name: "index of edges, range, label",
+        read: "g.E().hasLabel('to').has('sorted', gt(#0).and(lt(#9))).id()",
+        write: "g.E(5#).property('sorted', #5)",
+    },
+    Phantom {
+        name: "unindexed range of edges",
+        read: "g.E().has('rank', between(#0, #9)).count()",
+        write: "g.E(5#).property('rank', #5)",
     },
     Phantom {
         name: "unindexed range",
@@ -427,6 +454,10 @@ fn writes_beside_a_predicate_are_no_conflict() {
         ("g.V().has('plain', 1).count()", "g.addV('x').property('plain', 2)"),
         ("g.V().has('hashed', 1).count()", "g.addV('x').property('hashed', 2)"),
         ("g.V().has('sorted', between(0, 5)).count()", "g.addV('x').property('sorted', 5)"),
+        ("g.E().has('hashed', 1).count()", "g.E(51).property('hashed', 2)"),
+        ("g.E().has('sorted', between(0, 5)).count()", "g.E(51).property('sorted', 5)"),
+        ("g.E().has('hashed', 1).count()", "g.V(10).property('hashed', 1)"),
+        ("g.V().has('hashed', 1).count()", "g.E(51).property('hashed', 1)"),
         ("g.V().hasLabel('kind1').count()", "g.addV('kind2')"),
         ("g.V(10).out('likes').count()", "g.V(20).as('a').V(10).addE('likes').from('a')"),
         ("g.V(10).values('value')", "g.V(10).property('spare', 1)"),

@@ -1,6 +1,9 @@
 //! Short forms of queries and transactions, shared by the tests.
 
-use mangrove::{Database, ErrorKind, Isolation, Parameters, Result, Transaction, TransactionOptions, Value};
+use mangrove::{
+    Database, ElementKind, ErrorKind, IndexDefinition, IndexKind, Isolation, Parameters, Result, Transaction,
+    TransactionOptions, Value,
+};
 use mangrove_histories::Level;
 
 pub const BOTH: [Isolation; 2] = [Isolation::Snapshot, Isolation::Serializable];
@@ -25,6 +28,16 @@ pub fn database(script: &str) -> Database {
     let database = Database::in_memory();
     database.query(script).unwrap().collect().unwrap();
     database
+}
+
+/// Creates indexes of vertices and of edges: for equality on `hashed`, and ordered ones on `sorted`.
+pub fn create_indexes(database: &Database) {
+    for element in [ElementKind::Vertex, ElementKind::Edge] {
+        for (key, kind) in [("hashed", IndexKind::Hash), ("sorted", IndexKind::Ordered)] {
+            let keys = vec![key.into()];
+            database.define_index(&IndexDefinition { element, keys, kind, ..IndexDefinition::default() }).unwrap();
+        }
+    }
 }
 
 pub fn begin(database: &Database, isolation: Isolation) -> Transaction {

@@ -7,7 +7,7 @@
 //! | single property of a vertex | register | Gremlin, typed | Gremlin, typed |
 //! | property of an edge | register | `g.E().property()` | `g.E().values()` |
 //! | neighbors of a hub | set | `addE` or typed, dropping the edge or the neighbor | `out()`, typed, `count()` |
-//! | vertices with a value under a key | set | `addV`, changing the value, `drop()` | scan, hash index, ordered index, range, `count()` |
+//! | vertices, or edges, with a value under a key | set | `addV`, `addE`, changing the value, `drop()` | scan, hash index, ordered index, range, `count()` |
 //! | the vertex under an id | set | `addV` with the id, `drop()` | `g.V(id)` that may be absent |
 //!
 //! Objects come in *generations*: after some hundred transactions new ones take their place, so that reads stay
@@ -28,8 +28,10 @@ const OBJECTS: u64 = 4;
 const BUCKETS: u64 = 4;
 /// Labels of items.
 const ITEM_LABELS: u64 = 32;
-/// The keys of items: without an index, with one for equality, with an ordered one.
-const KEYS: [&str; 3] = ["plain", "hashed", "sorted"];
+/// The kinds of items: whether they are edges, and their key. The keys have no index, one for equality, and an ordered
+/// one.
+const ITEM_KINDS: [(bool, &str); 5] =
+    [(false, "plain"), (false, "hashed"), (false, "sorted"), (true, "hashed"), (true, "sorted")];
 
 const LIST: u64 = 1;
 const REGISTER: u64 = 2;
@@ -60,13 +62,13 @@ fn id(object: Object) -> i64 {
     object.0 as i64
 }
 
-/// The vertices of a generation whose property under one of [`KEYS`] has this value.
-fn items_object(generation: u64, key: u64, value: u64) -> Object {
-    object(ITEMS, generation, key * BUCKETS + value)
+/// The items of a generation and of one of [`ITEM_KINDS`] whose property has this value.
+fn items_object(generation: u64, kind: u64, value: u64) -> Object {
+    object(ITEMS, generation, kind * BUCKETS + value)
 }
 
 /// The number of kinds of pairs.
-pub const PAIR_KINDS: usize = 8;
+pub const PAIR_KINDS: usize = 10;
 
 /// Two objects of one kind that no other generation has.
 pub fn pair(kind: usize, generation: u64) -> [Object; 2] {
@@ -86,8 +88,7 @@ pub const PREPARED: [u64; 4] = [LIST, REGISTER, EDGE_REGISTER, HUB];
 
 /// Makes the objects of all generations, of these kinds.
 pub fn set_up(database: &Database, generations: u64, kinds: &[u64]) {
-    database.create_index(None, "hashed", false, false).unwrap();
-    database.create_index(None, "sorted", true, false).unwrap();
+    crate::support::create_indexes(database);
     let tx = database.begin().unwrap();
     let run = |script: &str, values: &[i64]| {
         let prepared = database.prepare(script).unwrap();
@@ -115,7 +116,10 @@ pub fn name(object: Object) -> String {
         EDGE_REGISTER => format!("edge{generation}.{index}"),
         HUB => format!("out{generation}.{index}"),
         SLOT => format!("id{generation}.{index}"),
-        _ => format!("{}{generation}={}", items_of(object).0, index % BUCKETS),
+        _ => {
+            let Items { is_edge, key, .. } = items_of(object);
+            format!("{key}{}{generation}={}", if is_edge { "E" } else { "" }, index % BUCKETS)
+        }
     }
 }
 
@@ -268,7 +272,7 @@ fn slot(attempt: &mut Attempt<'_>, object: Object, writes: bool) -> Result<()> {
     attempt.write("g.addV('slot').property(id, v).property('token', x)", &[id(object), value as i64])
 }
 
-/// An item as it was read: its vertex, and the token that it got with its present value.
+/// An item as it was read: its element, and the token that it got with its present value.
 #[derive(Clone, Copy)]
 struct Item {
     id: i64,
@@ -276,34 +280,49 @@ struct Item {
     token: u64,
 }
 
-/// The key, label and value of the items that an object stands for. Every generation has values of its own; that
-/// some share a label keeps the number of different scripts small.
-fn items_of(object: Object) -> (&'static str, String, u64) {
-    let (generation, index) = (generation(object), object.0 & INDEX_MASK);
-    let label = format!("item{}", generation % ITEM_LABELS);
-    (KEYS[(index / BUCKETS) as usize], label, generation * BUCKETS + index % BUCKETS)
+/// The items that an object stands for.
+struct Items {
+    is_edge: bool,
+    key: &'static str,
+    label: String,
+    value: u64,
 }
 
-/// Adds, reads, changes, drops or counts items: vertices that are found by the value of a property. Whenever an
+impl Items {
+    /// The step that all elements of the kind come from.
+    fn source(&self) -> &'static str {
+        if self.is_edge { "E" } else { "V" }
+    }
+}
+
+/// The kind, label and value of the items that an object stands for. Every generation has values of its own; that
+/// some share a label keeps the number of different scripts small.
+fn items_of(object: Object) -> Items {
+    let (generation, index) = (generation(object), object.0 & INDEX_MASK);
+    let (is_edge, key) = ITEM_KINDS[(index / BUCKETS) as usize];
+    let label = format!("item{}", generation % ITEM_LABELS);
+    Items { is_edge, key, label, value: generation * BUCKETS + index % BUCKETS }
+}
+
+/// Adds, reads, changes, drops or counts items: elements that are found by the value of a property. Whenever an
 /// item gets a value, it gets a new token with it, so that the sets of tokens by value tell their history.
 fn items(attempt: &mut Attempt<'_>, random: &mut SmallRng, generation: u64, writes: bool) -> Result<()> {
-    let key = random.random_range(0..KEYS.len() as u64);
+    let kind = random.random_range(0..ITEM_KINDS.len() as u64);
     let value = zipf(random, BUCKETS);
-    let first = items_object(generation, key, value);
+    let first = items_object(generation, kind, value);
     if writes && random.random_bool(0.5) {
         return add_item(attempt, first);
     }
-    let ranges = KEYS[key as usize] == "sorted" && random.random_bool(0.5);
-    let last = if ranges { items_object(generation, key, random.random_range(value..BUCKETS)) } else { first };
+    let ranges = ITEM_KINDS[kind as usize].1 == "sorted" && random.random_bool(0.5);
+    let last = if ranges { items_object(generation, kind, random.random_range(value..BUCKETS)) } else { first };
     let met = read_items(attempt, first, last)?;
     if let Some(&item) = met.choose(random).filter(|_| writes) {
-        let (_, _, low) = items_of(first);
-        return change_item(attempt, Object(first.0 + item.value - low), item);
+        return change_item(attempt, Object(first.0 + item.value - items_of(first).value), item);
     }
     if first == last && random.random_bool(0.3) {
-        let (key, label, value) = items_of(first);
-        let script = format!("g.V().hasLabel('{label}').has('{key}', v).count()");
-        let count = attempt.read_numbers(&script, &[value as i64])?;
+        let of = items_of(first);
+        let script = format!("g.{}().hasLabel('{}').has('{}', v).count()", of.source(), of.label, of.key);
+        let count = attempt.read_numbers(&script, &[of.value as i64])?;
         let values: Vec<u64> = met.iter().map(|item| item.token).collect();
         note_count(attempt, first, &values, count[0]);
     }
@@ -313,19 +332,26 @@ fn items(attempt: &mut Attempt<'_>, random: &mut SmallRng, generation: u64, writ
 fn add_item(attempt: &mut Attempt<'_>, object: Object) -> Result<()> {
     let token = attempt.value();
     attempt.note(Operation::Add { object, value: token });
-    let (key, label, value) = items_of(object);
-    let script = format!("g.addV('{label}').property(id, v).property('{key}', x).property('token', v)");
+    let Items { is_edge, key, label, value } = items_of(object);
+    let element = match is_edge {
+        false => format!("addV('{label}')"),
+        // An edge of a vertex of its own.
+        true => format!("addV('end').as('a').addE('{label}').to('a')"),
+    };
+    let script = format!("g.{element}.property(id, v).property('{key}', x).property('token', v)");
     attempt.write(&script, &[token as i64, value as i64])
 }
 
 /// The items with a value from `first`'s to `last`'s; by equality where that is one value.
 fn read_items(attempt: &mut Attempt<'_>, first: Object, last: Object) -> Result<Vec<Item>> {
-    let (key, label, low) = items_of(first);
-    let (_, _, high) = items_of(last);
+    let of = items_of(first);
+    let (low, high, key) = (of.value, items_of(last).value, of.key);
     let predicate = if low == high { "v" } else { "between(v, x)" };
     let script = format!(
-        "g.V().hasLabel('{label}').has('{key}', {predicate})\
-         .project('id', 'value', 'token').by(id).by('{key}').by('token')"
+        "g.{}().hasLabel('{}').has('{key}', {predicate})\
+         .project('id', 'value', 'token').by(id).by('{key}').by('token')",
+        of.source(),
+        of.label
     );
     let item = |row: Value| {
         let Value::Map(row) = row else { panic!("a map expected, not {row:?}") };
@@ -347,13 +373,22 @@ fn read_items(attempt: &mut Attempt<'_>, first: Object, last: Object) -> Result<
 /// Gives an item the next value; drops it after the last.
 fn change_item(attempt: &mut Attempt<'_>, object: Object, item: Item) -> Result<()> {
     attempt.note(Operation::Remove { object, value: item.token });
-    let (key, _, _) = items_of(object);
+    let of = items_of(object);
     let next = item.value + 1;
     if next.is_multiple_of(BUCKETS) {
-        return attempt.write("g.V(v).drop()", &[item.id]);
+        // An edge goes with its vertex, or alone.
+        let script = match (of.is_edge, item.token.is_multiple_of(2)) {
+            (false, _) => "g.V(v).drop()",
+            (true, true) => "g.E(v).outV().drop()",
+            (true, false) => "g.E(v).drop()",
+        };
+        return attempt.write(script, &[item.id]);
     }
     let token = attempt.value();
     attempt.note(Operation::Add { object: Object(object.0 + 1), value: token });
-    let script = format!("g.V(v).property(single, '{key}', x).property(single, 'token', y)");
+    let script = match of.is_edge {
+        false => format!("g.V(v).property(single, '{}', x).property(single, 'token', y)", of.key),
+        true => format!("g.E(v).property('{}', x).property('token', y)", of.key),
+    };
     attempt.write(&script, &[item.id, next as i64, token as i64])
 }

@@ -121,7 +121,7 @@ pub(crate) fn is_possible(index: &IndexInfo, catalog: &Catalog) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::IndexId;
+    use mangrove_graph::{ElementKind, IndexId};
     use mangrove_store::{IndexOptions, StoreOptions};
 
     use super::*;
@@ -135,8 +135,9 @@ mod tests {
         catalog.intern_label_set(&[]);
         let keys = vec![catalog.intern_key("k"), catalog.intern_key("l")];
         let label = catalog.label("a");
-        for (label, ordered) in [(label, true), (None, false)] {
-            store.create_index(&IndexOptions { label, keys: keys.clone(), ordered, unique: !ordered }, || 0).unwrap();
+        for (element, label, ordered) in [(ElementKind::Vertex, label, true), (ElementKind::Edge, None, false)] {
+            let options = IndexOptions { element, label, keys: keys.clone(), ordered, unique: !ordered };
+            store.create_index(&options, || 0).unwrap();
         }
         store.drop_index(IndexId(0)).unwrap();
         let mut bytes = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{ErrorKind, GraphView, IndexId, IndexInfo, KeyId, UserId, Value, ValueRows};
+use mangrove_graph::{ElementKind, ErrorKind, GraphView, IndexId, IndexInfo, KeyId, UserId, Value, ValueRows};
 use mangrove_store::{IndexOptions, WriteCardinality};
 
 use super::*;
@@ -79,7 +79,8 @@ fn change_indexes(durable: &Durable, actor: &mut Actor) -> Result<()> {
         return manager.drop_index(index.id);
     }
     let key = manager.store().catalog().intern_key(["a", "b", "c"][actor.rng.random_range(0..3)]);
-    let options = IndexOptions { label: None, keys: vec![key], ordered: true, unique: false };
+    let options =
+        IndexOptions { element: ElementKind::Vertex, label: None, keys: vec![key], ordered: true, unique: false };
     match manager.create_index(&options) {
         Err(error) if error.kind() == ErrorKind::DuplicateId => Ok(()),
         made => made.map(|_| ()),
@@ -447,9 +448,17 @@ fn unique_indexes_are_checked_again() {
         txn.set_vertex_property(vertex, key, name.into(), WriteCardinality::Single, Vec::new()).unwrap();
         txn.commit().unwrap();
     }
-    let options = IndexOptions { label: None, keys: vec![key], ordered: false, unique: true };
+    let options =
+        IndexOptions { element: ElementKind::Vertex, label: None, keys: vec![key], ordered: false, unique: true };
     assert_eq!(manager.create_index(&options).unwrap_err().kind(), ErrorKind::DuplicateId);
-    let info = IndexInfo { id: IndexId(7), label: None, keys: [key].into(), ordered: false, unique: true };
+    let info = IndexInfo {
+        id: IndexId(7),
+        element: ElementKind::Vertex,
+        label: None,
+        keys: [key].into(),
+        ordered: false,
+        unique: true,
+    };
     let forged = mangrove_txn::IndexChange::Created(info);
     mangrove_txn::CommitLog::change_index(&*durable.inner.log, &forged, &FixedWatermarks(manager.watermark())).unwrap();
     drop(durable);

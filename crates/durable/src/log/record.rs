@@ -355,7 +355,7 @@ fn read_end(reader: &mut Reader<'_>) -> Result<VertexId, Malformed> {
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::{TabletId, UserId, Value};
+    use mangrove_graph::{ElementKind, TabletId, UserId, Value};
     use mangrove_store::Content;
 
     use super::*;
@@ -407,7 +407,14 @@ mod tests {
         let names = Names::between(&catalog, first, NameCounts::of(&catalog));
         assert_eq!(names.end(), NameCounts { labels: 2, keys: 1, label_sets: 2 });
         let label = Some(LabelId(1));
-        let info = IndexInfo { id: IndexId(4), label, keys: [KeyId(0)].into(), ordered: true, unique: false };
+        let info = IndexInfo {
+            id: IndexId(4),
+            element: ElementKind::Vertex,
+            label,
+            keys: [KeyId(0)].into(),
+            ordered: true,
+            unique: false,
+        };
         let mut bytes = Vec::new();
         put_names(&names, &mut bytes);
         put_index_created(&info, &mut bytes);

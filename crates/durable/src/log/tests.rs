@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64 as Counter;
 
-use mangrove_graph::{GraphView, LabelFilter, Share, Value};
+use mangrove_graph::{ElementKind, GraphView, LabelFilter, Share, Value};
 use mangrove_store::{Content, IndexOptions, Redo, StoreOptions, WriteCardinality};
 use mangrove_txn::{CommitInfo, Isolation, RecentOptions, TransactionManager, TransactionOptions};
 use rand::rngs::SmallRng;
@@ -576,7 +576,8 @@ fn indexes_are_in_the_log() {
     let disk = new_disk();
     let graph = Graph::open(&disk, small_segments()).unwrap();
     let key = graph.manager.store().catalog().intern_key("name");
-    let options = IndexOptions { label: None, keys: vec![key], ordered: true, unique: false };
+    let options =
+        IndexOptions { element: ElementKind::Vertex, label: None, keys: vec![key], ordered: true, unique: false };
     let first = graph.manager.create_index(&options).unwrap();
     let second = graph.manager.create_index(&IndexOptions { ordered: false, unique: true, ..options }).unwrap();
     graph.manager.drop_index(first).unwrap();

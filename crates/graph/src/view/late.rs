@@ -185,7 +185,7 @@ pub enum Need<'a> {
         /// The tablets.
         share: Share,
     },
-    /// Vertices of an index.
+    /// Elements of an index.
     Index {
         /// The index.
         index: IndexId,

@@ -243,12 +243,12 @@ pub trait GraphView: Send + Sync {
         edge_columns_of_rows(self, edges, keys, out)
     }
 
-    /// The indexes that a reader of this snapshot may use.
-    fn vertex_indexes(&self) -> Vec<IndexInfo>;
+    /// The indexes of vertices and of edges that a reader of this snapshot may use.
+    fn indexes(&self) -> Vec<IndexInfo>;
 
     /// Appends, once each, the visible vertices of a share that have the values of `prefix` under the first keys of an
     /// index and a value of `range` under the next key. A hash index answers only equality on all its keys. Fails with
-    /// `NotFound` if the index was dropped; the caller then scans.
+    /// `NotFound` if the index was dropped; the caller then scans. An index of edges is an error.
     fn index_vertices(
         &self,
         index: IndexId,
@@ -256,6 +256,16 @@ pub trait GraphView: Send + Sync {
         range: &IndexRange,
         share: Share,
         out: &mut Vec<VertexId>,
+    ) -> Result<()>;
+
+    /// As [`GraphView::index_vertices`], for an index of edges.
+    fn index_edges(
+        &self,
+        index: IndexId,
+        prefix: &[Value],
+        range: &IndexRange,
+        share: Share,
+        out: &mut Vec<EdgeId>,
     ) -> Result<()>;
 
     /// Counts by label set, of the newest commits and not of the snapshot.

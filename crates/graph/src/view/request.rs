@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::compare::watched;
-use crate::ids::{IndexId, KeyId, LabelId, LabelSetId, TabletId};
+use crate::ids::{ElementKind, IndexId, KeyId, LabelId, LabelSetId, TabletId};
 use crate::value::{Direction, Value};
 
 /// Which labels a scan or an expansion takes.
@@ -131,7 +131,9 @@ impl IndexRange {
 pub struct IndexInfo {
     /// The number of the index.
     pub id: IndexId,
-    /// The label that it is restricted to; `None`: it holds every vertex with the keys.
+    /// Whether it holds vertices or edges.
+    pub element: ElementKind,
+    /// The label that it is restricted to; `None`: it holds every element of its kind with the keys.
     pub label: Option<LabelId>,
     /// The keys, most significant first; a composite index has several.
     pub keys: Arc<[KeyId]>,

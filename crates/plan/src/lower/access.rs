@@ -2,6 +2,7 @@
 //! in this order that the conditions allow is taken. Every way finds exactly the elements that meet all conditions:
 //! conditions that it does not answer itself stay as a filter.
 
+use mangrove_graph::ElementKind;
 use mangrove_gremlin::Comparison;
 
 use super::UsableIndex;
@@ -13,6 +14,7 @@ use crate::physical::Access;
 /// position in the list. Of these the source operator tests only a range again: an index orders values of all types,
 /// but `gt(1)` takes no string.
 pub(super) fn access(
+    kind: ElementKind,
     indexes: &[UsableIndex],
     ids: Option<&Vec<Operand>>,
     conditions: &[Condition],
@@ -29,7 +31,7 @@ pub(super) fn access(
     {
         return (Access::IdSet(test.equal_operands().unwrap_or_default()), rest);
     }
-    if let Some(access) = by_index(indexes, &rest) {
+    if let Some(access) = by_index(kind, indexes, &rest) {
         return (access, rest);
     }
     let labels = rest.iter().position(|c| matches!(c, Condition::LabelIn(_))).map(|at| rest.remove(at));
@@ -44,20 +46,21 @@ pub(super) fn access(
     (access, rest)
 }
 
-/// The best access by an index, if one answers conditions.
-fn by_index(indexes: &[UsableIndex], conditions: &[Condition]) -> Option<Access> {
+/// The best access by an index of this kind of elements, if one answers conditions.
+fn by_index(kind: ElementKind, indexes: &[UsableIndex], conditions: &[Condition]) -> Option<Access> {
     let labels = conditions.iter().find_map(|c| match c {
         Condition::LabelIn(names) => Some(names),
         _ => None,
     });
+    let indexes: Vec<&UsableIndex> = indexes.iter().filter(|index| index.info.element == kind).collect();
     // An index with a label covers that label alone. For several labels, each must have an index that answers the same
     // conditions.
-    let covers = |index: &&UsableIndex| match &index.label {
+    let covers = |index: &&&UsableIndex| match &index.label {
         None => true,
         Some(label) => labels.is_some_and(|names| names.first() == Some(label)),
     };
     let matches = indexes.iter().filter(covers).filter_map(|index| IndexMatch::find(index, conditions));
-    let matches = matches.filter_map(|found| Some((found.with_all(indexes, labels)?, found)));
+    let matches = matches.filter_map(|found| Some((found.with_all(&indexes, labels)?, found)));
     // Of equally good matches, the match with the first condition in the traversal wins, then the oldest index.
     let (all, best) = matches.reduce(|best, next| if next.1.rank() > best.1.rank() { next } else { best })?;
     let description = all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
@@ -115,11 +118,11 @@ impl<'a> IndexMatch<'a> {
     }
 
     /// The index, with an index of the same keys for each other label; `None` if a label has none.
-    fn with_all(&self, indexes: &'a [UsableIndex], labels: Option<&Vec<Name>>) -> Option<Vec<&'a UsableIndex>> {
+    fn with_all(&self, indexes: &[&'a UsableIndex], labels: Option<&Vec<Name>>) -> Option<Vec<&'a UsableIndex>> {
         let mut all = vec![self.index];
         let (Some(own), Some(labels)) = (&self.index.label, labels) else { return Some(all) };
         let serves =
-            |index: &&UsableIndex| index.keys == self.index.keys && (index.info.ordered || !self.index.info.ordered);
+            |index: &&&UsableIndex| index.keys == self.index.keys && (index.info.ordered || !self.index.info.ordered);
         for label in labels.iter().filter(|label| *label != own) {
             all.push(indexes.iter().filter(|index| index.label.as_ref() == Some(label)).find(serves)?);
         }

@@ -80,9 +80,6 @@ pub(crate) struct ElementSource {
 impl ElementSource {
     /// A source of vertices or edges, found by `access`, that meet these conditions.
     pub fn new(kind: ElementKind, access: &Access, conditions: &[Condition], remember: Remember) -> Result<Self> {
-        if kind == ElementKind::Edge && matches!(access, Access::Index { .. }) {
-            return Err(Error::bug("the planner looks up only vertices in an index"));
-        }
         Ok(ElementSource {
             kind,
             access: access.clone(),
@@ -270,6 +267,25 @@ impl ElementSource {
         })
     }
 
+    /// Returns the elements that have these values in one of the indexes.
+    fn search_indexes(
+        &self,
+        indexes: &[IndexId],
+        prefix: &[Value],
+        range: &IndexRange,
+        context: &ExecutionContext,
+    ) -> Result<ObjectColumn> {
+        let (view, share) = (&*context.view, context.share);
+        Ok(match self.kind {
+            ElementKind::Vertex => ObjectColumn::Vertices(each_once(indexes, |index, ids| {
+                view.index_vertices(index, prefix, range, share, ids)
+            })?),
+            ElementKind::Edge => ObjectColumn::Edges(each_once(indexes, |index, ids| {
+                view.index_edges(index, prefix, range, share, ids)
+            })?),
+        })
+    }
+
     fn start(&mut self, context: &ExecutionContext) -> Result<RowSearch> {
         match self.search(context) {
             Err(error) if error.kind() == ErrorKind::NotFound && matches!(self.finder, ElementFinder::Index { .. }) => {
@@ -304,21 +320,27 @@ impl ElementSource {
                 RowSearch::Found(find(self.kind, ids, distinct, &mut self.user_ids, context)?, 0)
             }
             (ElementFinder::Index { prefix, range }, Access::Index { indexes, .. }) => {
-                let mut ids = Vec::new();
-                for index in indexes {
-                    view.index_vertices(*index, prefix, range, context.share, &mut ids)?;
-                }
-                if indexes.len() > 1 {
-                    // A vertex with several labels is in the index of each.
-                    keep_first(&mut ids);
-                }
-                RowSearch::Found(ObjectColumn::Vertices(ids), 0)
+                RowSearch::Found(self.search_indexes(indexes, prefix, range, context)?, 0)
             }
             (ElementFinder::Where(_) | ElementFinder::Index { .. }, _) => {
                 return Err(Error::bug("a source finds as it accesses"));
             }
         })
     }
+}
+
+/// Calls `search` for each index with the list that the elements go to. Each element comes once.
+fn each_once<T: Copy + Eq + std::hash::Hash>(
+    indexes: &[IndexId],
+    mut search: impl FnMut(IndexId, &mut Vec<T>) -> Result<()>,
+) -> Result<Vec<T>> {
+    let mut ids = Vec::new();
+    indexes.iter().try_for_each(|index| search(*index, &mut ids))?;
+    if indexes.len() > 1 {
+        // An element with several labels is in the index of each.
+        keep_first(&mut ids);
+    }
+    Ok(ids)
 }
 
 /// Returns the labels that a scan is restricted to.

@@ -351,10 +351,8 @@ impl Store {
     /// Takes the entries of a value that left a cell out of the indexes, unless another version of the cell has the
     /// value.
     pub(crate) fn forget_value(&self, element: ElementId, slot: &Slot<'_>, key: KeyId, cell: RawCell) {
-        if let ElementId::Vertex(id) = element
-            && !self.indexes.load().is_empty()
-        {
-            slot.tablet.values.values(cell, |value| self.unindex_value(id, key, value));
+        if !self.indexes.load().is_empty() {
+            slot.tablet.values.values(cell, |value| self.unindex_value(element, key, value));
         }
     }
 
@@ -505,9 +503,7 @@ impl Store {
         // STORE-35: the end word follows when the slot is given back.
         slot.core.versions(&pin, &self.memory)[slot.at].begin.store(NEVER, Ordering::Release);
         self.drop_user_id(element, slot, garbage);
-        if let ElementId::Vertex(id) = element {
-            self.unindex_vertex(id);
-        }
+        self.unindex_element(element);
         for (_, column) in slot.core.columns() {
             let first = garbage.len();
             let cell = column.clear(slot.at, &slot.tablet.undo, |record| {

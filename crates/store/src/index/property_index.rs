@@ -1,6 +1,7 @@
-//! Property indexes: from values to the vertices that may have them.
+//! Property indexes: from values to the elements that may have them.
 //!
-//! An index is on one key or several, of all vertices or of those with a label. It may be *unique*.
+//! An index is of vertices or of edges. It is on one key or several, of all elements of its kind or of those with a
+//! label. It may be *unique*.
 //!
 //! | index | answers | keys are equal |
 //! |---|---|---|
@@ -16,7 +17,7 @@
 //! the value. If the collector did not see a cell, its writer adds the entry after the collector has unlocked.
 //!
 //! `write::index_build` makes an index while other transactions write, and `write::index_entries` says which entries a
-//! vertex has.
+//! element has.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -29,7 +30,7 @@ mod ordered;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mangrove_graph::{IndexId, IndexInfo, IndexRange, KeyId, LabelId, Result, Value, VertexId};
+use mangrove_graph::{ElementId, ElementKind, IndexId, IndexInfo, IndexRange, KeyId, LabelId, Result, Value};
 
 use self::hashed::HashEntries;
 pub(crate) use self::key::IndexKey;
@@ -44,13 +45,15 @@ pub const INDEX_KEYS_MAX: usize = 8;
 /// The definition of a new index.
 #[derive(Clone, Debug)]
 pub struct IndexOptions {
-    /// The label of the vertices that the index covers; `None`: all vertices.
+    /// Whether the index covers vertices or edges.
+    pub element: ElementKind,
+    /// The label of the elements that the index covers; `None`: all elements of the kind.
     pub label: Option<LabelId>,
     /// The property keys, most significant first: 1 to [`INDEX_KEYS_MAX`] different ones.
     pub keys: Vec<KeyId>,
     /// True for an ordered index, which also answers ranges.
     pub ordered: bool,
-    /// True if two vertices must not have the same values.
+    /// True if two elements must not have the same values.
     pub unique: bool,
 }
 
@@ -61,7 +64,7 @@ pub struct IndexReport {
     pub info: IndexInfo,
     /// True if the index is complete, so that queries use it.
     pub online: bool,
-    /// The number of entries: one for each vertex and value that the vertex has or recently had.
+    /// The number of entries: one for each element and value that the element has or recently had.
     pub entries: u64,
     /// The number of different values among the entries; of a composite index, of different combinations. In an ordered
     /// index, a value whose entries lie in two leaves may count twice.
@@ -69,6 +72,10 @@ pub struct IndexReport {
     /// The memory of the index in bytes.
     pub bytes: u64,
 }
+
+/// The bits of the id of an indexed element. The index knows whether it is a vertex or an edge.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct ElementBits(pub(crate) u64);
 
 /// The effect of adding or removing an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,9 +142,9 @@ impl PropertyIndex {
         } else {
             IndexEntries::Hash(HashEntries::new())
         };
-        let IndexOptions { label, ordered, unique, .. } = *options;
+        let IndexOptions { element, label, ordered, unique, .. } = *options;
         PropertyIndex {
-            info: IndexInfo { id, label, keys: options.keys.as_slice().into(), ordered, unique },
+            info: IndexInfo { id, element, label, keys: options.keys.as_slice().into(), ordered, unique },
             usable_from: AtomicU64::new(NEVER),
             entries,
             entry_count: AtomicU64::new(0),
@@ -156,12 +163,24 @@ impl PropertyIndex {
         self.usable_from.load(Ordering::Acquire) <= begin_ts
     }
 
-    /// Adds an entry, and appends to `others` the vertices that have entries with an equal key. If two writers add the
+    /// The element of the index with these bits.
+    pub(crate) fn element(&self, bits: ElementBits) -> ElementId {
+        ElementId::from_bits(self.info.element, bits.0)
+    }
+
+    /// Adds an entry, and appends to `others` the elements that have entries with an equal key. If two writers add the
     /// same value, the second meets the first. In an ordered index each may meet the other.
-    pub(crate) fn add(&self, key: IndexKey, vertex: VertexId, others: Option<&mut Vec<VertexId>>, memory: &Memory) {
+    pub(crate) fn add(
+        &self,
+        key: IndexKey,
+        element: ElementId,
+        others: Option<&mut Vec<ElementBits>>,
+        memory: &Memory,
+    ) {
+        let bits = self.bits_of(element);
         let added = match &self.entries {
-            IndexEntries::Hash(entries) => entries.add(key.hash_equal(), vertex, others, &self.ledger, memory),
-            IndexEntries::Ordered(entries) => entries.add(key, vertex, others, &self.ledger, memory),
+            IndexEntries::Hash(entries) => entries.add(key.hash_equal(), bits, others, &self.ledger, memory),
+            IndexEntries::Ordered(entries) => entries.add(key, bits, others, &self.ledger, memory),
         };
         if added != EntryChange::Nothing {
             self.entry_count.fetch_add(1, Ordering::Relaxed);
@@ -174,13 +193,14 @@ impl PropertyIndex {
     pub(crate) fn remove_if(
         &self,
         key: &IndexKey,
-        vertex: VertexId,
+        element: ElementId,
         is_needed: impl FnOnce() -> bool,
         memory: &Memory,
     ) -> bool {
+        let bits = self.bits_of(element);
         let removed = match &self.entries {
-            IndexEntries::Hash(entries) => entries.remove_if(key.hash_equal(), vertex, is_needed, &self.ledger, memory),
-            IndexEntries::Ordered(entries) => entries.remove_if(key, vertex, is_needed, &self.ledger, memory),
+            IndexEntries::Hash(entries) => entries.remove_if(key.hash_equal(), bits, is_needed, &self.ledger, memory),
+            IndexEntries::Ordered(entries) => entries.remove_if(key, bits, is_needed, &self.ledger, memory),
         };
         if let Some(removed) = removed {
             self.entry_count.fetch_sub(1, Ordering::Relaxed);
@@ -192,6 +212,13 @@ impl PropertyIndex {
         removed.is_some()
     }
 
+    /// The bits of an element of the index. Vertices and edges may have the same bits, so an element of the other kind
+    /// would be taken for another element.
+    fn bits_of(&self, element: ElementId) -> ElementBits {
+        debug_assert_eq!(element.kind(), self.info.element, "an index has elements of one kind");
+        ElementBits(element.to_bits())
+    }
+
     /// Returns true if entries with these two values have equal keys in this index.
     pub(crate) fn keys_are_equal(&self, a: &Value, b: &Value) -> bool {
         match &self.entries {
@@ -200,9 +227,9 @@ impl PropertyIndex {
         }
     }
 
-    /// Appends the vertices that may have these values under the first keys, and a value in the range under the next
+    /// Appends the elements that may have these values under the first keys, and a value in the range under the next
     /// key. They are in no particular order, and one may appear more than once.
-    pub(crate) fn candidates(&self, prefix: &[Value], range: &IndexRange, out: &mut Vec<VertexId>) -> Result<()> {
+    pub(crate) fn candidates(&self, prefix: &[Value], range: &IndexRange, out: &mut Vec<ElementBits>) -> Result<()> {
         let used = prefix.len() + 1;
         match (range, &self.entries) {
             (_, IndexEntries::Ordered(_)) if used > self.info.keys.len() => {
@@ -232,16 +259,16 @@ impl PropertyIndex {
         Ok(())
     }
 
-    /// Appends the vertices that may have exactly these values.
-    pub(crate) fn equal_candidates(&self, key: &IndexKey, out: &mut Vec<VertexId>) {
+    /// Appends the elements that may have exactly these values.
+    pub(crate) fn equal_candidates(&self, key: &IndexKey, out: &mut Vec<ElementBits>) {
         match &self.entries {
             IndexEntries::Hash(entries) => entries.candidates(key.hash_equal(), out),
             IndexEntries::Ordered(entries) => entries.equal_candidates(key, out),
         }
     }
 
-    /// Calls `each` with the vertices of every key that has more than one, until it fails.
-    pub(crate) fn each_group<E>(&self, each: impl FnMut(&[VertexId]) -> Result<(), E>) -> Result<(), E> {
+    /// Calls `each` with the elements of every key that has more than one, until it fails.
+    pub(crate) fn each_group<E>(&self, each: impl FnMut(&[ElementBits]) -> Result<(), E>) -> Result<(), E> {
         match &self.entries {
             IndexEntries::Hash(entries) => entries.each_group(each),
             IndexEntries::Ordered(entries) => entries.each_group(each),
@@ -279,21 +306,25 @@ impl PropertyIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mangrove_graph::TabletId;
+    use mangrove_graph::{TabletId, VertexId};
 
-    fn vertex(n: u64) -> VertexId {
-        VertexId::new(TabletId(1), n)
+    fn vertex(n: u64) -> ElementId {
+        ElementId::Vertex(VertexId::new(TabletId(1), n))
     }
 
     fn index(keys: u32, ordered: bool, memory: &Memory) -> PropertyIndex {
         let keys = (0..keys).map(KeyId).collect();
-        PropertyIndex::new(IndexId(0), &IndexOptions { label: None, keys, ordered, unique: false }, memory)
+        PropertyIndex::new(
+            IndexId(0),
+            &IndexOptions { element: ElementKind::Vertex, label: None, keys, ordered, unique: false },
+            memory,
+        )
     }
 
     fn candidates(index: &PropertyIndex, prefix: &[Value], range: &IndexRange) -> Vec<u64> {
         let mut out = Vec::new();
         index.candidates(prefix, range, &mut out).unwrap();
-        let mut slots: Vec<u64> = out.into_iter().map(VertexId::slot).collect();
+        let mut slots: Vec<u64> = out.into_iter().map(|bits| VertexId::from_bits(bits.0).slot()).collect();
         slots.sort_unstable();
         slots
     }

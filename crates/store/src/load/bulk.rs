@@ -21,7 +21,7 @@ use crate::cell::{MultiProperty, RawCell};
 use crate::index::IdKey;
 use crate::load::pack::pack;
 use crate::load::staged::{HasPageCore, NO_PAGE, StagedPages};
-use crate::page::{EdgePage, PAGE_SLOTS, PagePosition, Tablet, VertexPage};
+use crate::page::{EdgePage, PAGE_SLOTS, PagePosition, Tablet, VertexPage, page_core};
 use crate::store::{Slot, Store};
 use crate::version::{BASE_TS, Snapshot};
 
@@ -268,7 +268,8 @@ impl BulkLoader {
         Ok(loaded)
     }
 
-    /// Packs the adjacency and publishes the graph as the base that every snapshot sees.
+    /// Packs the adjacency and publishes the graph as the base that every snapshot sees. Fails with `DuplicateId` if two
+    /// elements have the same values of a unique index; then nothing is published.
     pub fn finish(mut self) -> Result<()> {
         if self.closed {
             return Err(Error::invalid("an earlier step of this bulk load failed; drop it and load again"));
@@ -276,6 +277,8 @@ impl BulkLoader {
         self.closed = true;
         let empty_vertices = self.vertices.leave_empty(&self.store.memory);
         let empty_edges = self.edges.leave_empty(&self.store.memory);
+        self.store.check_staged_unique(ElementKind::Vertex, &self.vertices)?;
+        self.store.check_staged_unique(ElementKind::Edge, &self.edges)?;
         pack(&self.store, &self.vertices, &self.edges);
         self.publish();
         self.give_slots(ElementKind::Vertex, &empty_vertices);
@@ -298,18 +301,21 @@ impl BulkLoader {
             let tablet = self.store.tablet(tablet).expect("pages are staged for tablets there are");
             let published = tablet.vertices.add(page, &self.store.memory);
             assert_eq!(published, number, "a bulk load is alone with its graph");
-            let page = tablet.vertices.get(number as usize).expect("the page was just added");
-            for index in self.store.indexes.load().iter() {
-                if self.store.key_position(&index.info, page.core.label, index.info.keys[0]).is_some() {
-                    let base = Snapshot::committed(BASE_TS);
-                    self.store.index_page(index, tablet, number as usize, page, &base);
-                }
-            }
+            self.fill_indexes(ElementKind::Vertex, tablet, number);
         }
         for (tablet, number, page) in std::mem::take(&mut self.edges.pages) {
             let tablet = self.store.tablet(tablet).expect("pages are staged for tablets there are");
             let published = tablet.edges.add(page, &self.store.memory);
             assert_eq!(published, number, "a bulk load is alone with its graph");
+            self.fill_indexes(ElementKind::Edge, tablet, number);
+        }
+    }
+
+    /// Adds the values on a published page to the property indexes of its kind.
+    fn fill_indexes(&self, kind: ElementKind, tablet: &Tablet, number: u32) {
+        let core = page_core(tablet, kind, number as usize).expect("the page was just added");
+        for index in self.store.indexes.load().iter().filter(|index| index.info.element == kind) {
+            self.store.index_page(index, tablet, number as usize, core, &Snapshot::committed(BASE_TS));
         }
     }
 

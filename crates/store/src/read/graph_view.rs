@@ -13,9 +13,10 @@ use mangrove_graph::{
 };
 use mangrove_reclaim::epoch;
 
+use crate::index::PropertyIndex;
 use crate::read::look_up::look_up;
 use crate::read::view::{LOOK_AHEAD, StoreView};
-use crate::read::{columns, expand, numbers, properties, runs, scan};
+use crate::read::{by_index, columns, expand, numbers, properties, runs, scan};
 
 impl GraphView for StoreView<'_> {
     fn catalog(&self) -> &Catalog {
@@ -259,11 +260,8 @@ impl GraphView for StoreView<'_> {
         Ok(())
     }
 
-    fn vertex_indexes(&self) -> Vec<IndexInfo> {
-        let usable = |index: &&std::sync::Arc<_>| {
-            let index: &crate::index::PropertyIndex = index;
-            index.usable_at(self.snapshot.begin_ts)
-        };
+    fn indexes(&self) -> Vec<IndexInfo> {
+        let usable = |index: &&Arc<PropertyIndex>| index.usable_at(self.snapshot.begin_ts);
         self.store.indexes.load().iter().filter(usable).map(|index| index.info.clone()).collect()
     }
 
@@ -275,38 +273,18 @@ impl GraphView for StoreView<'_> {
         share: Share,
         out: &mut Vec<VertexId>,
     ) -> Result<()> {
-        let pin = epoch::pin();
-        let indexes = self.store.indexes.load();
-        let index = indexes
-            .iter()
-            .find(|candidate| candidate.info.id == index && candidate.usable_at(self.snapshot.begin_ts))
-            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("index {} was dropped", index.0)))?;
-        let mut candidates = Vec::new();
-        index.candidates(prefix, range, &mut candidates)?;
-        // A drop of the index removes it from the list before it empties the index. So if the candidates may be
-        // incomplete, the list has changed by now.
-        if !Arc::ptr_eq(&indexes, &self.store.indexes.load()) && !self.store.has_index(index.info.id) {
-            return Err(Error::new(ErrorKind::NotFound, format!("index {} was dropped", index.info.id.0)));
-        }
-        candidates.sort_unstable();
-        candidates.dedup();
-        candidates.retain(|v| share.takes(v.tablet()));
-        for (&key, value) in index.info.keys.iter().zip(prefix) {
-            let mut kept = Vec::new();
-            properties::with_value(
-                self,
-                &pin,
-                &candidates,
-                key,
-                |v| mangrove_graph::compare::watched::equal(v, value),
-                &mut kept,
-            );
-            candidates = kept;
-        }
-        if let Some(&key) = index.info.keys.get(prefix.len()) {
-            properties::with_value(self, &pin, &candidates, key, |v| range.holds(v), out);
-        }
-        Ok(())
+        by_index::search(self, index, prefix, range, share, out)
+    }
+
+    fn index_edges(
+        &self,
+        index: IndexId,
+        prefix: &[Value],
+        range: &IndexRange,
+        share: Share,
+        out: &mut Vec<EdgeId>,
+    ) -> Result<()> {
+        by_index::search(self, index, prefix, range, share, out)
     }
 
     fn live_counts(&self) -> LiveCounts {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::{ElementId, KeyId, PropertyRow, Value, ValueRows, VertexId};
+use mangrove_graph::{ElementId, KeyId, PropertyRow, Value, ValueRows};
 use mangrove_reclaim::Pin;
 use smallvec::SmallVec;
 
@@ -192,22 +192,22 @@ pub(crate) fn push_values(region: &ValueRegion, pin: &Pin, cell: RawCell, row: u
     }
 }
 
-/// Appends the visible vertices that have a value under the key that passes the test.
-pub(crate) fn with_value(
+/// Appends the visible elements that have a value under the key that passes the test.
+pub(crate) fn with_value<T: Element>(
     view: &StoreView<'_>,
     pin: &Pin,
-    vertices: &[VertexId],
+    elements: &[T],
     key: KeyId,
     test: impl Fn(&Value) -> bool,
-    out: &mut Vec<VertexId>,
+    out: &mut Vec<T>,
 ) {
-    let mut cells = Cells::new(view, pin, vertices, key);
-    for (row, &vertex) in vertices.iter().enumerate() {
+    let mut cells = Cells::new(view, pin, elements, key);
+    for (row, &element) in elements.iter().enumerate() {
         let Some(cell) = cells.next(row) else { continue };
         let mut found = false;
         cell.region().values_under(pin, cell.read(view, pin), |value| found = found || test(value));
         if found {
-            out.push(vertex);
+            out.push(element);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Ids of vertices and edges behind one trait, for batched reads.
 
-use mangrove_graph::{EdgeId, ElementId, PAGE_SLOTS, VertexId};
+use mangrove_graph::{EdgeId, ElementId, ElementKind, PAGE_SLOTS, TabletId, VertexId};
 
 use crate::index::IdIndex;
 use crate::page::{PageCore, Tablet};
@@ -8,6 +8,9 @@ use crate::store::Store;
 
 /// The id of a vertex or of an edge.
 pub(crate) trait Element: Copy {
+    /// Whether it is the id of a vertex or of an edge.
+    const KIND: ElementKind;
+
     /// The bits of the internal id.
     fn bits(self) -> u64;
     /// The inverse of [`Element::bits`].
@@ -22,6 +25,12 @@ pub(crate) trait Element: Copy {
 
     /// The page of the id, and its tablet. The page need not have the slot, and another element may have it.
     fn page_of(self, store: &Store) -> Option<(&Tablet, &PageCore)>;
+
+    /// The tablet that holds the element.
+    #[inline]
+    fn tablet(self) -> TabletId {
+        VertexId::from_bits(self.bits()).tablet()
+    }
 
     /// A number that ids of one page and one generation have in common, and no others.
     #[inline]
@@ -45,6 +54,8 @@ pub(crate) trait Element: Copy {
 macro_rules! element {
     ($id:ident, $reference:ident, $ids:ident, $pages:ident) => {
         impl Element for $id {
+            const KIND: ElementKind = ElementKind::$reference;
+
             #[inline]
             fn bits(self) -> u64 {
                 self.to_bits()

@@ -13,21 +13,29 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use mangrove_graph::{ElementId, Error, ErrorKind, IndexId, IndexInfo, KeyId, LabelSetId, Result, VertexId};
+use mangrove_graph::{
+    ElementId, ElementKind, Error, ErrorKind, IndexId, IndexInfo, KeyId, LabelSetId, Result, UserId, VertexId,
+};
 use mangrove_reclaim::epoch;
 
-use crate::index::{INDEX_KEYS_MAX, IndexKey, IndexOptions, IndexReport, PropertyIndex};
-use crate::page::{PAGE_SLOTS, Tablet, VertexPage};
+use crate::index::{ElementBits, INDEX_KEYS_MAX, IndexKey, IndexOptions, IndexReport, PropertyIndex};
+use crate::page::{PAGE_SLOTS, PageCore, Tablet};
 use crate::store::{Slot, Store};
 use crate::version::{NEVER, Snapshot};
 use crate::write::index_entries::{Versions, each_key};
 use crate::write::unique::ValueClaim;
 
+/// Two elements that hold the same values of an index.
+pub(crate) struct Duplicate {
+    pub(crate) elements: [ElementId; 2],
+    pub(crate) values: IndexKey,
+}
+
 impl Store {
     /// Makes an index. Snapshots use it from the timestamp that `now()` gives when the index is complete. `now` gives a
     /// timestamp at or below which every transaction has finished. Other transactions go on meanwhile.
     ///
-    /// Fails with `DuplicateId` if the same index exists, or if two vertices have the same values of a unique index;
+    /// Fails with `DuplicateId` if the same index exists, or if two elements have the same values of a unique index;
     /// with `Conflict` if they would have them after running transactions commit; with `InvalidArgument` if the keys
     /// are wrong. After an error there is no index.
     pub fn create_index(&self, options: &IndexOptions, now: impl Fn() -> u64) -> Result<IndexId> {
@@ -44,13 +52,7 @@ impl Store {
         // Store, then look. Pairs with the fence after a writer's store into a cell: either the writer sees the index
         // registered, or the scan sees the cell.
         fence(Ordering::SeqCst);
-        for tablet in &self.tablets {
-            for (number, page) in tablet.vertices.numbered() {
-                if self.key_position(&index.info, page.core.label, options.keys[0]).is_some() {
-                    self.index_page(&index, tablet, number, page, &start);
-                }
-            }
-        }
+        self.tablets.iter().for_each(|tablet| self.index_tablet(&index, tablet, &start));
         if options.unique
             && let Err(error) = self.check_unique_from(&index, &newest_snapshot())
         {
@@ -115,9 +117,14 @@ impl Store {
         self.indexes.load().iter().map(|index| index.report()).collect()
     }
 
-    /// The position of a key among the keys of an index, if the index covers vertices of this label set.
-    pub(crate) fn key_position(&self, index: &IndexInfo, labels: LabelSetId, key: KeyId) -> Option<usize> {
-        let position = index.keys.iter().position(|&k| k == key)?;
+    /// The position of a key among the keys of an index, if the index covers elements of this kind and label set.
+    pub(crate) fn key_position(
+        &self,
+        index: &IndexInfo,
+        (kind, labels): (ElementKind, LabelSetId),
+        key: KeyId,
+    ) -> Option<usize> {
+        let position = index.keys.iter().position(|&k| k == key).filter(|_| index.element == kind)?;
         index.label.is_none_or(|label| self.catalog().labels_of(labels).contains(&label)).then_some(position)
     }
 
@@ -127,8 +134,8 @@ impl Store {
         let mut indexes = Vec::clone(&self.indexes.load());
         let same = |index: &Arc<PropertyIndex>| {
             let info = &index.info;
-            (info.label, &*info.keys, info.ordered, info.unique)
-                == (options.label, &*options.keys, options.ordered, options.unique)
+            (info.element, info.label, &*info.keys, info.ordered, info.unique)
+                == (options.element, options.label, &*options.keys, options.ordered, options.unique)
         };
         if let Some(twin) = indexes.iter().find(|index| same(index)) {
             let message = format!("the same index exists already, as number {}", twin.info.id.0);
@@ -144,8 +151,8 @@ impl Store {
     /// Adds an index of a restored graph to the list, under its old number. No other thread has the store yet.
     pub(crate) fn register_restored(&self, info: &IndexInfo) -> Arc<PropertyIndex> {
         let _turn = self.index_changes.lock();
-        let IndexInfo { id, label, ref keys, ordered, unique } = *info;
-        let options = IndexOptions { label, keys: keys.to_vec(), ordered, unique };
+        let IndexInfo { id, element, label, ref keys, ordered, unique } = *info;
+        let options = IndexOptions { element, label, keys: keys.to_vec(), ordered, unique };
         let index = Arc::new(PropertyIndex::new(id, &options, &self.memory));
         let mut indexes = Vec::clone(&self.indexes.load());
         indexes.push(index.clone());
@@ -166,75 +173,92 @@ impl Store {
         (online, changes.next_id)
     }
 
-    /// Adds entries for all values on a page that this snapshot or a later one may see.
+    /// Adds entries for all values in a tablet that this snapshot or a later one may see.
+    pub(crate) fn index_tablet(&self, index: &PropertyIndex, tablet: &Tablet, from: &Snapshot<'_>) {
+        tablet.cores(index.info.element).for_each(|(number, core)| self.index_page(index, tablet, number, core, from));
+    }
+
+    /// Adds entries for all values on a page that this snapshot or a later one may see. The page is one of the kind of
+    /// elements that the index covers.
     pub(crate) fn index_page(
         &self,
         index: &PropertyIndex,
         tablet: &Tablet,
         number: usize,
-        page: &VertexPage,
+        core: &PageCore,
         from: &Snapshot<'_>,
     ) {
-        if page.core.column(index.info.keys[0]).is_none() {
+        let (kind, first) = (index.info.element, index.info.keys[0]);
+        if core.column(first).is_none() || self.key_position(&index.info, (kind, core.label), first).is_none() {
             return;
         }
         // One pin for each page, so that a long scan does not hold back the reuse of memory.
         let pin = epoch::pin();
-        for at in 0..page.core.used() {
-            if page.core.version(at).0 == NEVER {
+        for at in 0..core.used() {
+            if core.version(at).0 == NEVER {
                 continue;
             }
-            let id = VertexId::new(tablet.id, page.core.slot_number(number as u64 * PAGE_SLOTS, at));
-            let slot = Slot { tablet, core: &page.core, at };
-            each_key(index, &slot, None, Versions::From(from), &pin, |key| index.add(key, id, None, &self.memory));
+            // The bits of an id do not depend on the kind of the element.
+            let bits = VertexId::new(tablet.id, core.slot_number(number as u64 * PAGE_SLOTS, at)).to_bits();
+            let (element, slot) = (ElementId::from_bits(kind, bits), Slot { tablet, core, at });
+            each_key(index, &slot, None, Versions::From(from), &pin, |key| index.add(key, element, None, &self.memory));
         }
     }
 
-    /// Fails if two vertices have the same values of an index in a snapshot, or may get them by the commit of a
+    /// Fails if two elements have the same values of an index in a snapshot, or may get them by the commit of a
     /// transaction that the snapshot does not see.
     ///
     /// Such a transaction may have written its values before the index was registered, or before the scan had added the
-    /// entry of the other vertex. Then it has met no rival, and it meets none at its commit.
+    /// entry of the other element. Then it has met no rival, and it meets none at its commit.
     fn check_unique_from(&self, index: &PropertyIndex, snapshot: &Snapshot<'_>) -> Result<()> {
         let claimed = self.first_shared_as(index, snapshot, |claim| claim != ValueClaim::None);
-        let Some((_, claimed)) = claimed else { return Ok(()) };
-        let keys = &index.info.keys;
-        if let Some((_, values)) = self.first_duplicate(index, snapshot) {
+        let Some(claimed) = claimed else { return Ok(()) };
+        let (keys, kind) = (&index.info.keys, index.info.element.plural());
+        if let Some(Duplicate { elements: [one, other], values }) = self.first_duplicate(index, snapshot) {
             let message = format!(
-                "two vertices have {}, so a unique index cannot be made of it; change one of them first",
-                self.shown(keys, &values)
+                "two {kind} have {}, so a unique index cannot be made of it; change one of them first. Their ids are {} \
+                 and {}",
+                self.shown(keys, &values),
+                self.shown_id_of(one),
+                self.shown_id_of(other)
             );
             return Err(Error::new(ErrorKind::DuplicateId, message));
         }
         Err(Error::conflict(format!(
-            "two vertices may have {} after a running transaction commits, so a unique index cannot be made of it yet; \
+            "two {kind} may have {} after a running transaction commits, so a unique index cannot be made of it yet; \
              create the index again after that transaction has ended",
-            self.shown(keys, &claimed)
+            self.shown(keys, &claimed.values)
         )))
     }
 
-    /// A vertex that shares its values with another vertex in the snapshot, and these values. `None` if all are unique.
-    pub(crate) fn first_duplicate(
-        &self,
-        index: &PropertyIndex,
-        snapshot: &Snapshot<'_>,
-    ) -> Option<(VertexId, IndexKey)> {
+    fn shown_id_of(&self, element: ElementId) -> String {
+        let external = VertexId::from_bits(element.to_bits()).external();
+        self.slot(element).map_or_else(|| external.to_string(), |slot| self.shown_id(&slot, external))
+    }
+
+    /// The id by which users know the element in a slot, for an error message.
+    pub(crate) fn shown_id(&self, slot: &Slot<'_>, external: i64) -> String {
+        UserId::from_value(&self.user_id(slot, external)).unwrap_or(UserId::int(external)).to_string()
+    }
+
+    /// Two elements that have the same values in the snapshot. `None` if all values are unique.
+    pub(crate) fn first_duplicate(&self, index: &PropertyIndex, snapshot: &Snapshot<'_>) -> Option<Duplicate> {
         self.first_shared_as(index, snapshot, |claim| claim == ValueClaim::Visible)
     }
 
-    /// A vertex that holds the same values as another vertex, and these values. `counts` returns true if a vertex with
-    /// this claim on the values holds them.
+    /// Two elements that hold the same values. `counts` returns true if an element with this claim on the values holds
+    /// them.
     fn first_shared_as(
         &self,
         index: &PropertyIndex,
         snapshot: &Snapshot<'_>,
         counts: impl Fn(ValueClaim) -> bool,
-    ) -> Option<(VertexId, IndexKey)> {
+    ) -> Option<Duplicate> {
         let mut duplicate = None;
-        let all = index.each_group(|vertices| {
-            for (i, &one) in vertices.iter().enumerate() {
-                if let Some(values) = self.first_shared(index, one, &vertices[i + 1..], snapshot, &counts) {
-                    duplicate = Some((one, values));
+        let all = index.each_group(|elements| {
+            for (i, &one) in elements.iter().enumerate() {
+                duplicate = self.first_shared(index, one, &elements[i + 1..], snapshot, &counts);
+                if duplicate.is_some() {
                     return Err(());
                 }
             }
@@ -244,26 +268,28 @@ impl Store {
         duplicate
     }
 
-    /// Values that a vertex shares with one of `others`.
+    /// An element and the first of `others` that holds the same values.
     fn first_shared(
         &self,
         index: &PropertyIndex,
-        one: VertexId,
-        others: &[VertexId],
+        one: ElementBits,
+        others: &[ElementBits],
         snapshot: &Snapshot<'_>,
         counts: &impl Fn(ValueClaim) -> bool,
-    ) -> Option<IndexKey> {
+    ) -> Option<Duplicate> {
         if others.is_empty() {
             return None;
         }
         let pin = epoch::pin();
-        let slot = self.slot(ElementId::Vertex(one)).filter(|slot| slot.core.version(slot.at).0 != NEVER)?;
+        let one = index.element(one);
+        let slot = self.slot(one).filter(|slot| slot.core.version(slot.at).0 != NEVER)?;
         let mut mine = Vec::new();
         each_key(index, &slot, None, Versions::From(snapshot), &pin, |key| mine.push(key));
         let keys = &index.info.keys;
-        mine.into_iter().filter(|key| key.values().len() == keys.len()).find(|key| {
-            let holds = |id| counts(self.claims_values(id, keys, key.values(), snapshot, &pin));
-            holds(one) && others.iter().any(|&other| holds(other))
+        mine.into_iter().filter(|key| key.values().len() == keys.len()).find_map(|values| {
+            let holds = |&id: &ElementId| counts(self.claims_values(id, keys, values.values(), snapshot, &pin));
+            let other = others.iter().map(|&other| index.element(other)).filter(|_| holds(&one)).find(holds)?;
+            Some(Duplicate { elements: [one, other], values })
         })
     }
 }

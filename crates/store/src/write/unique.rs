@@ -2,25 +2,27 @@
 //!
 //! A unique value is checked twice:
 //!
-//! 1. Before the write, so that a value that another vertex has or gets by then is refused, and nothing is changed.
+//! 1. Before the write, so that a value that another element has or gets by then is refused, and nothing is changed.
 //! 2. When its entry is added, under the lock of the index's shard. If two running transactions write the same value,
 //!    the second to add its entry meets the entry of the first, whose cell is written by then. The second is in
 //!    conflict.
 
-use mangrove_graph::{ElementId, Error, ErrorKind, KeyId, Result, Value, VertexId};
+use mangrove_graph::{ElementId, Error, ErrorKind, KeyId, Result, Value};
 use mangrove_reclaim::Pin;
 
-use crate::index::{IndexKey, PropertyIndex};
+use crate::index::{ElementBits, IndexKey, PropertyIndex};
 use crate::store::{Slot, Store};
 use crate::version::{NEVER, Snapshot, contested, happened};
 use crate::write::index_entries::{Versions, each_key};
 use crate::write::{Writer, conflict};
 
 impl Writer<'_> {
-    /// Fails if another vertex has or gets a value that a unique index covers. Nothing is written yet.
-    pub(crate) fn check_unique(&self, id: VertexId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
+    /// Fails if another element has or gets a value that a unique index covers. Nothing is written yet.
+    pub(crate) fn check_unique(&self, id: ElementId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
         for index in self.store.indexes.load().iter().filter(|index| index.info.unique) {
-            let Some(position) = self.store.key_position(&index.info, slot.core.label, key) else { continue };
+            let Some(position) = self.store.key_position(&index.info, (id.kind(), slot.core.label), key) else {
+                continue;
+            };
             self.each_key(index, slot, (position, Some(value)), |key| {
                 let mut rivals = Vec::new();
                 index.equal_candidates(&key, &mut rivals);
@@ -31,9 +33,11 @@ impl Writer<'_> {
     }
 
     /// Adds a written value to the indexes that cover it.
-    pub(crate) fn index(&self, id: VertexId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
+    pub(crate) fn index(&self, id: ElementId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
         for index in self.store.indexes.load().iter() {
-            let Some(position) = self.store.key_position(&index.info, slot.core.label, key) else { continue };
+            let Some(position) = self.store.key_position(&index.info, (id.kind(), slot.core.label), key) else {
+                continue;
+            };
             self.each_key(index, slot, (position, Some(value)), |key| {
                 if !index.info.unique {
                     index.add(key, id, None, &self.store.memory);
@@ -48,10 +52,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Adds entries for a vertex that has lost a key: in ordered composite indexes, those of the keys before it.
-    pub(crate) fn index_without(&self, id: VertexId, slot: &Slot<'_>, key: KeyId) {
+    /// Adds entries for an element that has lost a key: in ordered composite indexes, those of the keys before it.
+    pub(crate) fn index_without(&self, id: ElementId, slot: &Slot<'_>, key: KeyId) {
         for index in self.store.indexes.load().iter().filter(|index| index.info.ordered) {
-            let Some(position @ 1..) = self.store.key_position(&index.info, slot.core.label, key) else { continue };
+            let Some(position @ 1..) = self.store.key_position(&index.info, (id.kind(), slot.core.label), key) else {
+                continue;
+            };
             each_key(index, slot, Some((position, None)), Versions::From(&self.snapshot), &self.pin, |key| {
                 index.add(key, id, None, &self.store.memory);
             });
@@ -76,22 +82,27 @@ impl Writer<'_> {
         outcome
     }
 
-    /// Fails if one of the candidates, other than the vertex itself, has or gets all values of a complete key.
-    fn check_rivals(&self, index: &PropertyIndex, id: VertexId, key: &IndexKey, rivals: &[VertexId]) -> Result<()> {
+    /// Fails if one of the candidates, other than the element itself, has or gets all values of a complete key.
+    fn check_rivals(&self, index: &PropertyIndex, id: ElementId, key: &IndexKey, rivals: &[ElementBits]) -> Result<()> {
         let (keys, values) = (&index.info.keys, key.values());
         if values.len() < keys.len() {
             return Ok(());
         }
-        rivals.iter().filter(|&&rival| rival != id).try_for_each(|&rival| {
+        let kind = id.kind();
+        rivals.iter().map(|&rival| index.element(rival)).filter(|&rival| rival != id).try_for_each(|rival| {
             match self.store.claims_values(rival, keys, values, &self.snapshot, &self.pin) {
                 ValueClaim::None => Ok(()),
-                ValueClaim::Contested => Err(conflict("is giving the same unique value to another vertex")),
+                ValueClaim::Contested => {
+                    Err(conflict(&format!("is giving the same unique value to another {}", kind.name())))
+                }
                 ValueClaim::Visible => Err(Error::new(
                     ErrorKind::DuplicateId,
                     format!(
-                        "a vertex with {} exists already, and an index keeps that unique; choose another value or \
-                         update the existing vertex",
-                        self.store.shown(keys, key)
+                        "{} with {} exists already, and an index keeps that unique; choose another value or update the \
+                         existing {}",
+                        kind.with_article(),
+                        self.store.shown(keys, key),
+                        kind.name()
                     ),
                 )),
             }
@@ -99,7 +110,7 @@ impl Writer<'_> {
     }
 }
 
-/// How a vertex holds a value that is to be unique, for a writer that gives the value to another vertex.
+/// How an element holds a value that is to be unique, for a writer that gives the value to another element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ValueClaim {
     /// It does not have the value.
@@ -111,10 +122,10 @@ pub(crate) enum ValueClaim {
 }
 
 impl Store {
-    /// How a vertex holds the values of several keys all at once, from the view of a writer's snapshot.
+    /// How an element holds the values of several keys all at once, from the view of a writer's snapshot.
     pub(crate) fn claims_values(
         &self,
-        id: VertexId,
+        id: ElementId,
         keys: &[KeyId],
         values: &[Value],
         snapshot: &Snapshot<'_>,
@@ -137,15 +148,15 @@ impl Store {
         keys.iter().zip(key.values()).map(one).collect::<Vec<_>>().join(" and ")
     }
 
-    /// How a vertex holds a value, from the view of a writer's snapshot.
+    /// How an element holds a value, from the view of a writer's snapshot.
     fn claims_value(
         &self,
-        id: VertexId,
+        id: ElementId,
         (key, value): (KeyId, &Value),
         snapshot: &Snapshot<'_>,
         pin: &Pin,
     ) -> ValueClaim {
-        let Some(slot) = self.slot(ElementId::Vertex(id)) else { return ValueClaim::None };
+        let Some(slot) = self.slot(id) else { return ValueClaim::None };
         let (begin, end) = slot.core.version(slot.at);
         if begin == NEVER || happened(end, snapshot) {
             return ValueClaim::None;

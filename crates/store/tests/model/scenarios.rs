@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_graph::{
-    Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, KeyId, LabelFilter, LabelSetId,
-    ScanCursor, Share, Value, ValueRows, VertexId,
+    Direction, EdgeId, ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, KeyId, LabelFilter,
+    LabelSetId, ScanCursor, Share, Value, ValueRows, VertexId,
 };
 use mangrove_reclaim::{EpochCell, Limbo, Retired, Unlinked};
 use mangrove_store::{
@@ -317,7 +317,13 @@ pub fn an_index_is_built_while_a_record_is_used_again() {
     }
     let (one, two) = (graph.clone(), graph.clone());
     let builder = thread::spawn(move || {
-        let options = IndexOptions { label: None, keys: vec![one.age], ordered: false, unique: false };
+        let options = IndexOptions {
+            element: ElementKind::Vertex,
+            label: None,
+            keys: vec![one.age],
+            ordered: false,
+            unique: false,
+        };
         one.store.create_index(&options, || 3).expect("there is no other index")
     });
     let writer = thread::spawn(move || {

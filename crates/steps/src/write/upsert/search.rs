@@ -1,13 +1,13 @@
 //! Searches for the elements that the map of `mergeV()` or `mergeE()` describes.
 //!
 //! A search for vertices uses the first of these that the map allows: the id, an index, a scan of one property key, a
-//! scan of a label. A search for edges uses the id, the edges of one end, or a scan of a label. All candidates are then
-//! tested against the rest of the map. A search only reads. Every search must read through the view of the running
+//! scan of a label. A search for edges uses the id, the edges of one end, an index, or a scan of a label. All candidates
+//! are then tested against the rest of the map. A search only reads. Every search must read through the view of the running
 //! transaction, also if it finds nothing, so that the transaction's read set has it.
 
 use mangrove_graph::{
-    Direction, EdgeId, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, KeyId,
-    LabelFilter, Result, ScanCursor, Value, VertexId,
+    Direction, EdgeId, ElementKind, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexInfo,
+    IndexRange, KeyId, LabelFilter, Result, ScanCursor, Value, VertexId,
 };
 use mangrove_gremlin::Comparison;
 use mangrove_plan::logical::{Condition, Operand, Test};
@@ -33,7 +33,7 @@ pub(super) struct ElementSearch<'a> {
 
 impl<'a> ElementSearch<'a> {
     pub fn new(ctx: &'a WriteContext<'a>) -> Self {
-        ElementSearch { ctx, indexes: ctx.context.view.vertex_indexes(), meter: Meter::new(ctx.control) }
+        ElementSearch { ctx, indexes: ctx.context.view.indexes(), meter: Meter::new(ctx.control) }
     }
 
     fn view(&self) -> &dyn GraphView {
@@ -67,8 +67,11 @@ impl<'a> ElementSearch<'a> {
             self.keep_vertices(&mut found, wanted)?;
             return Ok(found);
         }
+        let (view, share) = (self.view(), self.ctx.context.share);
         let mut candidates = Vec::new();
-        if self.by_index(wanted, &mut candidates)? {
+        if self.by_index(ElementKind::Vertex, wanted, |index, prefix, range| {
+            view.index_vertices(index, prefix, range, share, &mut candidates)
+        })? {
             let bytes = size_of_val(&candidates[..]) as u64;
             self.ctx.control.charge(bytes)?;
             for some in candidates.chunks(CANDIDATES) {
@@ -115,9 +118,14 @@ impl<'a> ElementSearch<'a> {
         }
     }
 
-    /// Reads candidates from the first index such that the map has a value for each of its keys. Returns false if there
-    /// is no such index.
-    fn by_index(&self, wanted: &ElementDescription, found: &mut Vec<VertexId>) -> Result<bool> {
+    /// Searches in the first index of elements of a kind such that the map has a value for each of its keys. Returns
+    /// false if there is no such index.
+    fn by_index(
+        &self,
+        kind: ElementKind,
+        wanted: &ElementDescription,
+        mut search: impl FnMut(IndexId, &[Value], &IndexRange) -> Result<()>,
+    ) -> Result<bool> {
         let view = self.view();
         let value = |key: &KeyId| {
             wanted
@@ -126,7 +134,7 @@ impl<'a> ElementSearch<'a> {
                 .find(|(name, ..)| view.key_of(name) == Some(*key))
                 .map(|(_, value, _)| value.clone())
         };
-        for index in &self.indexes {
+        for index in self.indexes.iter().filter(|index| index.element == kind) {
             let fits = index.label.is_none_or(|label| {
                 wanted.label.as_ref().is_some_and(|wanted| view.catalog().label(wanted) == Some(label))
             });
@@ -135,7 +143,7 @@ impl<'a> ElementSearch<'a> {
             };
             let Some(last) = values.pop() else { continue };
             let range = IndexRange::Equal(vec![last]);
-            match view.index_vertices(index.id, &values, &range, self.ctx.context.share, found) {
+            match search(index.id, &values, &range) {
                 // The index was dropped meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 result => return result.map(|()| true),
@@ -191,10 +199,30 @@ impl<'a> ElementSearch<'a> {
             ends[0].map(|v| (v, Direction::Out)).or_else(|| ends[1].map(|v| (v, Direction::In)))
         {
             self.edges_at(vertex, direction, wanted, ends, &mut found)?;
-        } else {
+        } else if !self.edges_by_index(wanted, &mut found)? {
             self.scan_edges(wanted, ends, &mut found)?;
         }
         Ok(found)
+    }
+
+    /// Appends the edges that a map without ends describes, if an index finds them. Returns false if none does.
+    fn edges_by_index(&mut self, wanted: &ElementDescription, found: &mut Vec<EdgeId>) -> Result<bool> {
+        let (view, share) = (self.view(), self.ctx.context.share);
+        let mut candidates = Vec::new();
+        let is_answered = self.by_index(ElementKind::Edge, wanted, |index, prefix, range| {
+            view.index_edges(index, prefix, range, share, &mut candidates)
+        })?;
+        let bytes = size_of_val(&candidates[..]) as u64;
+        self.ctx.control.charge(bytes)?;
+        for some in candidates.chunks(CANDIDATES) {
+            self.ctx.control.check()?;
+            let mut some = some.to_vec();
+            self.keep_edges(&mut some, wanted, [None, None])?;
+            self.meter.charge(some.len() * FOUND_BYTES)?;
+            found.extend(some);
+        }
+        self.ctx.control.release(bytes);
+        Ok(is_answered)
     }
 
     /// Appends the edges of a vertex in a direction that a map describes. A hub may have millions of others.

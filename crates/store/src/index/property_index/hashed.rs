@@ -1,53 +1,53 @@
-//! The entries of a hash index: shards of tables from the hash of a key to the vertices under it.
+//! The entries of a hash index: shards of tables from the hash of a key to the elements under it.
 //!
-//! The keys themselves are not kept. Two keys with the same hash share their vertices, and readers tell them apart when
+//! The keys themselves are not kept. Two keys with the same hash share their elements, and readers tell them apart when
 //! they check candidates. So entries are small. A collector that removes an entry must therefore ask by hash whether a
-//! version of the vertex still needs it (`write::index_entries` does).
+//! version of the element still needs it (`write::index_entries` does).
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use mangrove_graph::{Result, VertexId};
+use mangrove_graph::Result;
 use mangrove_locks::{RwLock, rank};
 
-use super::{EntryChange, Ledger};
+use super::{ElementBits, EntryChange, Ledger};
 use crate::memory::Memory;
 
 const SHARDS: usize = 16;
 
 type FastHash = foldhash::fast::RandomState;
-type VertexSet = hashbrown::HashSet<VertexId, FastHash>;
+type ElementSet = hashbrown::HashSet<ElementBits, FastHash>;
 
-/// The vertices under one hash. Several are in a box, so that the usual single one takes little memory.
+/// The elements under one hash. Several are in a box, so that the usual single one takes little memory.
 #[derive(Debug)]
 enum Postings {
-    One(VertexId),
-    Many(Box<VertexSet>),
+    One(ElementBits),
+    Many(Box<ElementSet>),
 }
 
 impl Postings {
-    /// Adds a vertex. Returns true if it is new.
-    fn add(&mut self, vertex: VertexId) -> bool {
+    /// Adds an element. Returns true if it is new.
+    fn add(&mut self, element: ElementBits) -> bool {
         match self {
-            Postings::One(one) if *one == vertex => false,
+            Postings::One(one) if *one == element => false,
             Postings::One(one) => {
-                *self = Postings::Many(Box::new([*one, vertex].into_iter().collect()));
+                *self = Postings::Many(Box::new([*one, element].into_iter().collect()));
                 true
             }
-            Postings::Many(many) => many.insert(vertex),
+            Postings::Many(many) => many.insert(element),
         }
     }
 
-    fn has(&self, vertex: VertexId) -> bool {
+    fn has(&self, element: ElementBits) -> bool {
         match self {
-            Postings::One(one) => *one == vertex,
-            Postings::Many(many) => many.contains(&vertex),
+            Postings::One(one) => *one == element,
+            Postings::Many(many) => many.contains(&element),
         }
     }
 
-    /// Removes a vertex. Returns true if none is left.
-    fn remove(&mut self, vertex: VertexId) -> bool {
+    /// Removes an element. Returns true if none is left.
+    fn remove(&mut self, element: ElementBits) -> bool {
         let Postings::Many(many) = self else { return true };
-        many.remove(&vertex);
+        many.remove(&element);
         // A set of one becomes `One`. Others give memory back when they are a quarter full.
         match (many.len(), many.iter().next()) {
             (1, Some(&one)) => *self = Postings::One(one),
@@ -57,7 +57,7 @@ impl Postings {
         false
     }
 
-    fn each(&self, mut each: impl FnMut(VertexId)) {
+    fn each(&self, mut each: impl FnMut(ElementBits)) {
         match self {
             Postings::One(one) => each(*one),
             Postings::Many(many) => many.iter().for_each(|v| each(*v)),
@@ -67,7 +67,7 @@ impl Postings {
     fn bytes(&self) -> usize {
         match self {
             Postings::One(_) => 0,
-            Postings::Many(many) => size_of::<VertexSet>() + many.allocation_size(),
+            Postings::Many(many) => size_of::<ElementSet>() + many.allocation_size(),
         }
     }
 }
@@ -94,13 +94,13 @@ impl HashEntries {
         &self.shards[(hash >> 32) as usize % SHARDS]
     }
 
-    /// Adds an entry, and appends to `others` the other vertices with the hash. If two threads add to one key, the
+    /// Adds an entry, and appends to `others` the other elements with the hash. If two threads add to one key, the
     /// second meets the first.
     pub(super) fn add(
         &self,
         hash: u64,
-        vertex: VertexId,
-        others: Option<&mut Vec<VertexId>>,
+        element: ElementBits,
+        others: Option<&mut Vec<ElementBits>>,
         ledger: &Ledger,
         memory: &Memory,
     ) -> EntryChange {
@@ -116,12 +116,12 @@ impl HashEntries {
                     postings.each(|v| others.push(v));
                 }
                 let before = postings.bytes();
-                let is_new = postings.add(vertex);
+                let is_new = postings.add(element);
                 ledger.resize(before, postings.bytes(), memory);
                 if is_new { EntryChange::Entry } else { EntryChange::Nothing }
             }
             Entry::Vacant(entry) => {
-                entry.insert(Postings::One(vertex));
+                entry.insert(Postings::One(element));
                 EntryChange::Key
             }
         };
@@ -133,18 +133,18 @@ impl HashEntries {
     pub(super) fn remove_if(
         &self,
         hash: u64,
-        vertex: VertexId,
+        element: ElementBits,
         is_needed: impl FnOnce() -> bool,
         ledger: &Ledger,
         memory: &Memory,
     ) -> Option<EntryChange> {
         let mut shard = self.shard(hash).write();
         let postings = shard.table.get_mut(&hash)?;
-        if !postings.has(vertex) || is_needed() {
+        if !postings.has(element) || is_needed() {
             return None;
         }
         let before = postings.bytes();
-        if !postings.remove(vertex) {
+        if !postings.remove(element) {
             ledger.resize(before, postings.bytes(), memory);
             return Some(EntryChange::Entry);
         }
@@ -157,14 +157,14 @@ impl HashEntries {
         Some(EntryChange::Key)
     }
 
-    pub(super) fn candidates(&self, hash: u64, out: &mut Vec<VertexId>) {
+    pub(super) fn candidates(&self, hash: u64, out: &mut Vec<ElementBits>) {
         if let Some(postings) = self.shard(hash).read().table.get(&hash) {
             postings.each(|v| out.push(v));
         }
     }
 
-    /// Calls `each` with the vertices of every hash that has more than one, until it fails.
-    pub(super) fn each_group<E>(&self, mut each: impl FnMut(&[VertexId]) -> Result<(), E>) -> Result<(), E> {
+    /// Calls `each` with the elements of every hash that has more than one, until it fails.
+    pub(super) fn each_group<E>(&self, mut each: impl FnMut(&[ElementBits]) -> Result<(), E>) -> Result<(), E> {
         self.shards.iter().try_for_each(|shard| {
             shard.read().table.values().try_for_each(|postings| match postings {
                 Postings::One(_) => Ok(()),

@@ -13,7 +13,7 @@ use crate::cell::heap_bytes;
 pub(crate) enum IndexKey {
     /// One value, which needs no allocation of its own.
     One(Value),
-    /// Values of a composite index. An ordered index has fewer values than keys for a vertex that lacks a key.
+    /// Values of a composite index. An ordered index has fewer values than keys for an element that lacks a key.
     Many(Box<[Value]>),
 }
 
@@ -116,7 +116,7 @@ impl Interval<'_> {
         }
         match values.get(self.prefix.len()) {
             Some(next) => position(next, self.low, self.high),
-            // A vertex that lacks the key sorts before all vertices that have it.
+            // An element that lacks the key sorts before all elements that have it.
             None => Ordering::Less,
         }
     }

@@ -5,7 +5,7 @@
 //!                  leaf₀   │   leaf₁    │   leaf₂    │   leaf₃      each with a lock of its own
 //! ```
 //!
-//! An entry is a key and a vertex; entries are sorted by both. Leaf `i` has the entries from its low bound (inclusive)
+//! An entry is a key and an element; entries are sorted by both. Leaf `i` has the entries from its low bound (inclusive)
 //! to the low bound of leaf `i + 1`. A reader or writer loads the directory, finds its leaf there, and locks that leaf
 //! alone. If the leaf is retired, it loads the directory again. So writers of different leaves do not meet.
 //!
@@ -22,12 +22,12 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use mangrove_graph::{Result, VertexId};
+use mangrove_graph::Result;
 use mangrove_locks::{Guard, Mutex, RwLock, rank};
 use parking_lot::RwLockWriteGuard;
 
 use super::key::{IndexKey, Interval};
-use super::{EntryChange, Ledger};
+use super::{ElementBits, EntryChange, Ledger};
 use crate::memory::Memory;
 
 /// The most entries of a leaf. An insert moves half of them, and a split copies the directory. At this size both take
@@ -37,12 +37,12 @@ const LEAF_ENTRIES_MAX: usize = 512;
 #[derive(Clone, Debug)]
 struct LeafEntry {
     key: IndexKey,
-    vertex: VertexId,
+    element: ElementBits,
 }
 
 impl LeafEntry {
-    fn compare(&self, key: &IndexKey, vertex: VertexId) -> Ordering {
-        self.key.cmp(key).then(self.vertex.cmp(&vertex))
+    fn compare(&self, key: &IndexKey, element: ElementBits) -> Ordering {
+        self.key.cmp(key).then(self.element.cmp(&element))
     }
 }
 
@@ -87,8 +87,8 @@ struct LeafDirectory {
 
 impl LeafDirectory {
     /// The number of the leaf that an entry belongs to.
-    fn leaf_of(&self, key: &IndexKey, vertex: VertexId) -> usize {
-        self.lows.partition_point(|low| low.compare(key, vertex).is_le())
+    fn leaf_of(&self, key: &IndexKey, element: ElementBits) -> usize {
+        self.lows.partition_point(|low| low.compare(key, element).is_le())
     }
 
     /// Returns true if the low bound of the leaf has this key, so that entries of the leaf before may have it, too.
@@ -98,7 +98,7 @@ impl LeafDirectory {
 
     /// The number of the leaf that begins at this bound, or of the one that took its range over.
     fn leaf_from(&self, low: Option<&LeafEntry>) -> usize {
-        low.map_or(0, |low| self.leaf_of(&low.key, low.vertex))
+        low.map_or(0, |low| self.leaf_of(&low.key, low.element))
     }
 
     /// A copy with a leaf replaced by others. The first of these begins where the old leaf did, the others at `lows`.
@@ -125,23 +125,23 @@ impl OrderedEntries {
         OrderedEntries { directory: ArcSwap::from_pointee(directory), changes: Mutex::new(false) }
     }
 
-    /// Adds an entry, and appends to `others` the other vertices with the key. If two threads add to one key, at least
+    /// Adds an entry, and appends to `others` the other elements with the key. If two threads add to one key, at least
     /// the second meets the first.
     pub(super) fn add(
         &self,
         key: IndexKey,
-        vertex: VertexId,
-        others: Option<&mut Vec<VertexId>>,
+        element: ElementBits,
+        others: Option<&mut Vec<ElementBits>>,
         ledger: &Ledger,
         memory: &Memory,
     ) -> EntryChange {
         let probe = others.is_some().then(|| key.clone());
         let (added, runs_on) = loop {
             let directory = self.directory.load();
-            let Some(at) = directory.leaves.get(directory.leaf_of(&key, vertex)) else { return EntryChange::Nothing };
+            let Some(at) = directory.leaves.get(directory.leaf_of(&key, element)) else { return EntryChange::Nothing };
             let leaf = at.write();
             if !leaf.retired {
-                break self.insert(&directory, leaf, key, vertex, ledger, memory);
+                break self.insert(&directory, leaf, key, element, ledger, memory);
             }
         };
         if let (Some(others), Some(probe)) = (others, probe)
@@ -149,7 +149,7 @@ impl OrderedEntries {
         {
             // Every thread adds first and looks second, both under locks of leaves. So one of two meets the other.
             self.equal(&probe, |v| {
-                if v != vertex {
+                if v != element {
                     others.push(v);
                 }
             });
@@ -163,20 +163,20 @@ impl OrderedEntries {
         directory: &LeafDirectory,
         mut leaf: LockedLeaf<'_>,
         key: IndexKey,
-        vertex: VertexId,
+        element: ElementBits,
         ledger: &Ledger,
         memory: &Memory,
     ) -> (EntryChange, bool) {
-        let number = directory.leaf_of(&key, vertex);
+        let number = directory.leaf_of(&key, element);
         let runs_over = directory.begins_with(number, &key) || directory.begins_with(number + 1, &key);
-        match leaf.entries.binary_search_by(|entry| entry.compare(&key, vertex)) {
+        match leaf.entries.binary_search_by(|entry| entry.compare(&key, element)) {
             Ok(_) => (EntryChange::Nothing, true),
             Err(at) => {
                 let shares_key = leaf.has_neighbor(at, &key);
                 let is_first = !shares_key && !directory.begins_with(number, &key);
                 let before = leaf.bytes();
                 leaf.heap_bytes += key.heap_bytes();
-                leaf.entries.insert(at, LeafEntry { key, vertex });
+                leaf.entries.insert(at, LeafEntry { key, element });
                 ledger.resize(before, leaf.bytes(), memory);
                 if leaf.entries.len() > LEAF_ENTRIES_MAX {
                     self.split(leaf, ledger, memory);
@@ -193,7 +193,7 @@ impl OrderedEntries {
             return;
         }
         let directory = self.directory.load();
-        let number = directory.leaf_of(&full.entries[0].key, full.entries[0].vertex);
+        let number = directory.leaf_of(&full.entries[0].key, full.entries[0].element);
         // Ascending values (times, counters) fill the last leaf again and again, so it is cut near its end.
         let is_last = number + 1 == directory.leaves.len();
         let cut = if is_last { LEAF_ENTRIES_MAX * 7 / 8 } else { full.entries.len() / 2 };
@@ -214,19 +214,19 @@ impl OrderedEntries {
     pub(super) fn remove_if(
         &self,
         key: &IndexKey,
-        vertex: VertexId,
+        element: ElementBits,
         is_needed: impl FnOnce() -> bool,
         ledger: &Ledger,
         memory: &Memory,
     ) -> Option<EntryChange> {
         loop {
             let directory = self.directory.load();
-            let number = directory.leaf_of(key, vertex);
+            let number = directory.leaf_of(key, element);
             let mut leaf = directory.leaves.get(number)?.write();
             if leaf.retired {
                 continue;
             }
-            let at = leaf.entries.binary_search_by(|entry| entry.compare(key, vertex)).ok()?;
+            let at = leaf.entries.binary_search_by(|entry| entry.compare(key, element)).ok()?;
             if is_needed() {
                 return None;
             }
@@ -292,35 +292,35 @@ impl OrderedEntries {
         }
     }
 
-    /// Calls `each` with the vertices of all entries with this key.
-    fn equal(&self, key: &IndexKey, mut each: impl FnMut(VertexId)) {
+    /// Calls `each` with the elements of all entries with this key.
+    fn equal(&self, key: &IndexKey, mut each: impl FnMut(ElementBits)) {
         self.scan(
             |other| other.cmp(key),
             |entry| {
-                each(entry.vertex);
+                each(entry.element);
                 true
             },
         );
     }
 
-    pub(super) fn equal_candidates(&self, key: &IndexKey, out: &mut Vec<VertexId>) {
-        self.equal(key, |vertex| out.push(vertex));
+    pub(super) fn equal_candidates(&self, key: &IndexKey, out: &mut Vec<ElementBits>) {
+        self.equal(key, |element| out.push(element));
     }
 
-    pub(super) fn candidates(&self, interval: &Interval<'_>, out: &mut Vec<VertexId>) {
+    pub(super) fn candidates(&self, interval: &Interval<'_>, out: &mut Vec<ElementBits>) {
         self.scan(
             |key| interval.position(key),
             |entry| {
-                out.push(entry.vertex);
+                out.push(entry.element);
                 true
             },
         );
     }
 
-    /// Calls `each` with the vertices of every key that has more than one.
-    pub(super) fn each_group<E>(&self, mut each: impl FnMut(&[VertexId]) -> Result<(), E>) -> Result<(), E> {
+    /// Calls `each` with the elements of every key that has more than one.
+    pub(super) fn each_group<E>(&self, mut each: impl FnMut(&[ElementBits]) -> Result<(), E>) -> Result<(), E> {
         let mut outcome = Ok(());
-        let mut group: (Option<IndexKey>, Vec<VertexId>) = (None, Vec::new());
+        let mut group: (Option<IndexKey>, Vec<ElementBits>) = (None, Vec::new());
         self.scan(
             |_| Ordering::Equal,
             |entry| {
@@ -328,7 +328,7 @@ impl OrderedEntries {
                     outcome = if group.1.len() > 1 { each(&group.1) } else { Ok(()) };
                     group = (Some(entry.key.clone()), Vec::new());
                 }
-                group.1.push(entry.vertex);
+                group.1.push(entry.element);
                 outcome.is_ok()
             },
         );
@@ -363,25 +363,25 @@ impl OrderedEntries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mangrove_graph::{TabletId, Value};
+    use mangrove_graph::Value;
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
     use std::collections::BTreeSet;
 
-    fn vertex(n: u64) -> VertexId {
-        VertexId::new(TabletId(1), n)
+    fn element(n: u64) -> ElementBits {
+        ElementBits(n)
     }
 
     fn key(n: u64) -> IndexKey {
         IndexKey::One(Value::I64(n as i64))
     }
 
-    fn content(entries: &OrderedEntries) -> Vec<(IndexKey, VertexId)> {
+    fn content(entries: &OrderedEntries) -> Vec<(IndexKey, ElementBits)> {
         let mut all = Vec::new();
         entries.scan(
             |_| Ordering::Equal,
             |entry| {
-                all.push((entry.key.clone(), entry.vertex));
+                all.push((entry.key.clone(), entry.element));
                 true
             },
         );
@@ -394,25 +394,25 @@ mod tests {
         let entries = OrderedEntries::new(&ledger, &memory);
         let (mut model, mut rng, mut distinct) = (BTreeSet::new(), StdRng::seed_from_u64(7), 0_i64);
         for round in 0..40_000_u64 {
-            // Few keys with many vertices each, so that keys run over several leaves; growing, then shrinking.
+            // Few keys with many elements each, so that keys run over several leaves; growing, then shrinking.
             let (k, v) = (rng.random_range(0..40_u64), rng.random_range(0..400_u64));
             if rng.random_bool(if round < 20_000 { 0.8 } else { 0.2 }) {
-                let added = entries.add(key(k), vertex(v), None, &ledger, &memory);
+                let added = entries.add(key(k), element(v), None, &ledger, &memory);
                 assert_eq!(model.insert((k, v)), added != EntryChange::Nothing);
                 distinct += i64::from(added == EntryChange::Key);
             } else {
-                let removed = entries.remove_if(&key(k), vertex(v), || false, &ledger, &memory);
+                let removed = entries.remove_if(&key(k), element(v), || false, &ledger, &memory);
                 assert_eq!(model.remove(&(k, v)), removed.is_some());
                 distinct -= i64::from(removed == Some(EntryChange::Key));
             }
         }
-        let expected: Vec<_> = model.iter().map(|&(k, v)| (key(k), vertex(v))).collect();
+        let expected: Vec<_> = model.iter().map(|&(k, v)| (key(k), element(v))).collect();
         assert_eq!(content(&entries), expected);
         let keys = model.iter().map(|(k, _)| k).collect::<BTreeSet<_>>().len() as i64;
         assert!((distinct - keys).abs() <= 3, "{distinct} distinct keys were counted, there are {keys}");
         assert_eq!(ledger.bytes(), entries.walk());
         for (k, v) in &model {
-            entries.remove_if(&key(*k), vertex(*v), || false, &ledger, &memory);
+            entries.remove_if(&key(*k), element(*v), || false, &ledger, &memory);
         }
         assert_eq!(entries.directory.load().leaves.len(), 1, "empty leaves were merged away");
         entries.close(&ledger, &memory);
@@ -426,7 +426,7 @@ mod tests {
         for round in 0..2_000 {
             let add = |v| {
                 let mut others = Vec::new();
-                entries.add(key(round), vertex(v), Some(&mut others), &ledger, &memory);
+                entries.add(key(round), element(v), Some(&mut others), &ledger, &memory);
                 others
             };
             let (one, two) = std::thread::scope(|scope| {
@@ -434,7 +434,7 @@ mod tests {
                 let two = add(2);
                 (one.join().unwrap(), two)
             });
-            assert!(one == [vertex(2)] || two == [vertex(1)], "{one:?} {two:?}");
+            assert!(one == [element(2)] || two == [element(1)], "{one:?} {two:?}");
         }
     }
 
@@ -443,16 +443,16 @@ mod tests {
         let (memory, ledger) = (Memory::new(u64::MAX), Ledger::default());
         let entries = OrderedEntries::new(&ledger, &memory);
         for n in 0..3_000 {
-            entries.add(key(n * 2), vertex(0), None, &ledger, &memory);
+            entries.add(key(n * 2), element(0), None, &ledger, &memory);
         }
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 for _ in 0..3 {
                     for n in 0..3_000 {
-                        entries.add(key(n * 2 + 1), vertex(0), None, &ledger, &memory);
+                        entries.add(key(n * 2 + 1), element(0), None, &ledger, &memory);
                     }
                     for n in 0..3_000 {
-                        entries.remove_if(&key(n * 2 + 1), vertex(0), || false, &ledger, &memory);
+                        entries.remove_if(&key(n * 2 + 1), element(0), || false, &ledger, &memory);
                     }
                 }
             });

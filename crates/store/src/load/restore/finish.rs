@@ -19,6 +19,7 @@ use crate::load::staged::{HasPageCore, StagedPages};
 use crate::page::{Cursor, EdgePage, PageCore, PageName, PagePosition, SlotPage, Tablet, VertexPage};
 use crate::store::{Store, edge, vertex};
 use crate::version::{BASE_TS, NEVER, Snapshot};
+use crate::write::Duplicate;
 
 /// A phase of [`Restore::finish`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -271,16 +272,12 @@ impl Store {
         Ok(())
     }
 
-    /// Makes and fills the property indexes. Fails if two vertices have the same values of a unique index.
+    /// Makes and fills the property indexes. Fails if two elements have the same values of a unique index.
     fn restore_indexes(&self, indexes: &[IndexInfo], next_index: u32, now: u64, threads: usize) -> Outcome {
         for info in indexes {
             let index = self.register_restored(info);
             side_by_side(threads, &self.tablets, |tablet| {
-                for (number, page) in tablet.vertices.numbered() {
-                    if self.key_position(&index.info, page.core.label, index.info.keys[0]).is_some() {
-                        self.index_page(&index, tablet, number, page, &Snapshot::committed(BASE_TS));
-                    }
-                }
+                self.index_tablet(&index, tablet, &Snapshot::committed(BASE_TS));
                 Ok(())
             })?;
             index.publish(now);
@@ -292,12 +289,15 @@ impl Store {
         Ok(())
     }
 
-    /// Fails if two vertices have the same values of a unique index, which no commit can have left.
+    /// Fails if two elements have the same values of a unique index, which no commit can have left.
     fn check_restored_unique(&self, index: &PropertyIndex) -> Outcome {
-        let Some((vertex, values)) = self.first_duplicate(index, &Snapshot::committed(BASE_TS)) else { return Ok(()) };
-        let page = PageName { tablet: vertex.tablet(), kind: ElementKind::Vertex, number: vertex.page() as u32 };
-        let shown = self.shown(&index.info.keys, &values);
-        Err(damage(page, format!("two vertices have {shown}, and index {} keeps that unique", index.info.id.0)))
+        let duplicate = self.first_duplicate(index, &Snapshot::committed(BASE_TS));
+        let Some(Duplicate { elements: [one, _], values }) = duplicate else { return Ok(()) };
+        // The bits of an id do not depend on the kind of the element.
+        let (kind, id) = (one.kind(), VertexId::from_bits(one.to_bits()));
+        let page = PageName { tablet: id.tablet(), kind, number: id.page() as u32 };
+        let (shown, n) = (self.shown(&index.info.keys, &values), index.info.id.0);
+        Err(damage(page, format!("two {} have {shown}, and index {n} keeps that unique", kind.plural())))
     }
 }
 
