@@ -59,6 +59,7 @@ fn keeps_paths(step: &Step) -> bool {
         | Step::Id
         | Step::Label
         | Step::Identity
+        | Step::Select { .. }
         | Step::Order(_) => true,
         Step::Repeat(repeat) => repeat.body.steps.iter().all(|node| keeps_paths(&node.step)),
         _ => false,
