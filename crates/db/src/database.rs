@@ -226,8 +226,7 @@ impl Database {
     /// Returns the plan of a query as text.
     pub fn explain(&self, script: &str) -> Result<String> {
         let prepared = self.prepare(script)?;
-        let transaction = self.begin_read()?;
-        prepared.explain(&self.inner.identity, transaction.view())
+        self.begin_read()?.explain(&prepared)
     }
 
     /// Loads files into the empty graph, which stays empty if the load fails.

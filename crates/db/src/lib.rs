@@ -94,8 +94,8 @@ pub use mangrove_load::{
     ColumnReport, DryRun, FileGroup, FileReport, LoadFormat, Mapping, TableReport, TextColumn, UpsertCounts,
     UpsertKeys, dry_run,
 };
-pub use mangrove_plan::PlanOptions;
 pub use mangrove_plan::compile::strategy_names;
+pub use mangrove_plan::{PlanOptions, Planner};
 pub use mangrove_steps::{ServiceCall, Services};
 #[doc(hidden)]
 pub use mangrove_store::StoreSizes;

@@ -18,6 +18,7 @@ use crate::options::QueryOptions;
 use crate::query::caller_time::{self, CallerTime};
 use crate::query::execution::Execution;
 use crate::query::helpers::{ExecutorSource, Helping};
+use crate::query::instance::PlannedQuery;
 use crate::query::prepared::{AnswerKind, Prepared};
 use crate::query::settings::RunSettings;
 use crate::query::shared;
@@ -225,7 +226,7 @@ impl Transaction {
         count: u16,
         seed: Option<u64>,
     ) -> Result<Vec<(Value, u64)>> {
-        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
+        let planned = self.plan(prepared)?;
         if planned.plan.pinned || count <= 1 {
             return self.run_with(prepared, parameters, options)?.collect_bulked();
         }
@@ -249,7 +250,7 @@ impl Transaction {
         options: &QueryOptions,
         threads: &crate::NodeThreads,
     ) -> Result<(Vec<(Value, u64)>, u64)> {
-        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
+        let planned = self.plan(prepared)?;
         if planned.plan.pinned {
             return Err(Error::invalid("a traversal that writes or shares side effects runs on one node"));
         }
@@ -267,7 +268,7 @@ impl Transaction {
         options: &QueryOptions,
         seed: u64,
     ) -> Result<Vec<(Value, u64)>> {
-        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
+        let planned = self.plan(prepared)?;
         if planned.plan.pinned {
             return self.run_with(prepared, parameters, options)?.collect_bulked();
         }
@@ -287,7 +288,7 @@ impl Transaction {
         reader: &mangrove_virtual_nodes::LateReader,
         seed: u64,
     ) -> Result<Vec<(Value, u64)>> {
-        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
+        let planned = self.plan(prepared)?;
         let settings = self.settings(prepared, parameters, options);
         crate::nodes::run_late(&planned.plan, &settings, reader, seed, options.materialize)
     }
@@ -307,9 +308,7 @@ impl Transaction {
     ) -> Result<Option<Value>> {
         match prepared.answer() {
             AnswerKind::Results => Ok(None),
-            AnswerKind::Explain => {
-                prepared.explain(&self.database.inner.identity, self.view()).map(|text| Some(Value::from(text)))
-            }
+            AnswerKind::Explain => Ok(Some(Value::from(self.explain(prepared)?))),
             AnswerKind::Profile => {
                 // The measured traversal is run to its end and may write.
                 self.whole(|| {
@@ -319,6 +318,16 @@ impl Transaction {
                 })
             }
         }
+    }
+
+    /// The plan of a prepared traversal for what this transaction sees.
+    fn plan(&self, prepared: &Prepared) -> Result<Arc<PlannedQuery>> {
+        prepared.plan(&self.database.inner.identity, &|| self.database.statistics(), self.view())
+    }
+
+    /// That plan as text.
+    pub(crate) fn explain(&self, prepared: &Prepared) -> Result<String> {
+        Ok(prepared.explain(&*self.plan(prepared)?))
     }
 
     /// The inputs of a run of a prepared traversal in this transaction.
@@ -355,7 +364,7 @@ impl Transaction {
         options: &QueryOptions,
         timed: bool,
     ) -> Result<Execution> {
-        let planned = prepared.plan(&self.database.inner.identity, self.view())?;
+        let planned = self.plan(prepared)?;
         if planned.plan.mutating && self.transaction.is_read_only() {
             return Err(Error::invalid("this transaction is read-only; begin one that may write"));
         }

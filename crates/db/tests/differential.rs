@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mangrove::{
-    Bytecode, Database, DatabaseOptions, ElementKind, IndexDefinition, IndexKind, Parameters, PlanOptions, Prepared,
-    QueryLimits, QueryOptions, Result, ResultStream, Value,
+    Bytecode, Database, DatabaseOptions, ElementKind, IndexDefinition, IndexKind, Parameters, PlanOptions, Planner,
+    Prepared, QueryLimits, QueryOptions, Result, ResultStream, Value,
 };
 use mangrove_gremlin::{Argument, Instruction, Terminal};
 use mangrove_oracle::generate::Options;
@@ -27,6 +27,10 @@ enum Way {
     Plain,
     /// With indexes over the keys of vertices and of edges.
     Indexed,
+    /// With the steps of walks and matches in an order that a seed chooses.
+    Ordered(u64),
+    /// With the steps of walks and matches in the order that statistics choose.
+    Measured,
     /// Printed as a script, and parsed again.
     Script,
     /// On the database's executors.
@@ -140,6 +144,12 @@ impl Engine for Mangrove {
             Way::Plain => Prepared::with_options(traversal, Terminal::None, PlanOptions::NONE)?,
             Way::Script => self.database.prepare(&traversal.to_string())?,
             Way::Policy(policy, max) => self.prepare_with_policy(traversal, policy, max)?,
+            Way::Ordered(seed) => {
+                self.asked += 1;
+                let planner = Planner::Forced(seed + self.asked as u64);
+                let options = PlanOptions { planner, ..PlanOptions::default() };
+                Prepared::with_options(traversal, Terminal::None, options)?
+            }
             Way::Apart(_) => {
                 let options = PlanOptions { set_all_apart: true, ..PlanOptions::default() };
                 Prepared::with_options(traversal, Terminal::None, options)?
@@ -157,7 +167,7 @@ impl Mangrove {
         let expand = |(value, times): (Value, u64)| std::iter::repeat_n(value, times as usize);
         match way {
             Way::Again => self.run_again(prepared),
-            Way::Inline | Way::Plain | Way::Indexed | Way::Script => {
+            Way::Inline | Way::Plain | Way::Indexed | Way::Ordered(_) | Way::Measured | Way::Script => {
                 self.database.run(prepared, &parameters)?.collect()
             }
             Way::Shared => {
@@ -236,6 +246,9 @@ fn load(graph: &Graph, way: Way) -> Result<Box<dyn Engine>> {
             engine.database.define_index(&IndexDefinition { element, label, keys, kind, unique: false })?;
         }
     }
+    if matches!(way, Way::Measured) {
+        engine.database.measure_statistics(&mut || Ok(()))?;
+    }
     engine.way = way;
     Ok(Box::new(engine))
 }
@@ -281,6 +294,16 @@ fn without_optimization() {
 #[test]
 fn with_indexes() {
     check(7_000_000, 1_000, &Options::default(), Way::Indexed);
+}
+
+#[test]
+fn in_orders_that_a_seed_chooses() {
+    check(13_000_000, 2_000, &Options { step_count_max: 10, write_share: 0.05, ..Options::default() }, Way::Ordered(5));
+}
+
+#[test]
+fn in_orders_that_statistics_choose() {
+    check(14_000_000, 1_000, &Options::default(), Way::Measured);
 }
 
 #[test]

@@ -14,6 +14,9 @@ use crate::physical::{
 /// The plan as text.
 pub fn explain(plan: &PhysicalPlan) -> String {
     let mut text = String::new();
+    if let Some(order) = &plan.order {
+        line(0, &format!("order: {order}"), &mut text);
+    }
     let path = match &plan.requirements.path {
         PathRequirement::None => "none".to_owned(),
         PathRequirement::Labels(names) => format!("labels {}", names.join(", ")),

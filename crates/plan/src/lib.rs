@@ -3,7 +3,7 @@
 //! | form | module | made by |
 //! |---|---|---|
 //! | [`Bytecode`](mangrove_gremlin::Bytecode): named instructions | crate `mangrove-gremlin` | a parser or a driver |
-//! | logical traversal: steps with their meaning, arguments checked | [`logical`] | [`compile`], then rewritten by `strategies` and [`rules`] |
+//! | logical traversal: steps with their meaning, arguments checked | [`logical`] | [`compile`], then rewritten by `strategies` and [`rules`], and put in a cheap order by `graph` |
 //! | physical plan: scopes with operators in them | [`physical`] | [`lower`], then rewritten by `physical_rules` |
 //!
 //! The logical form is language-neutral: a second language would compile to it and change nothing after it.
@@ -12,13 +12,15 @@
 //! so one plan serves all values. [`literals`] takes literals out of a traversal, which is then planned as if it had
 //! parameters in their positions.
 //!
-//! This crate reads no graph. Of the database it knows [`GraphFacts`]: the indexes that may be used.
+//! This crate reads no graph. Of the database it knows [`GraphFacts`]: the indexes that may be used, and statistics.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod compile;
 pub mod explain;
+mod facts;
+mod graph;
 mod interleaving;
 pub mod limits;
 pub mod literals;
@@ -33,7 +35,9 @@ pub mod rules;
 mod strategies;
 
 pub use compile::compile;
+pub use facts::{Figures, GraphFacts, UsableIndex};
+pub use graph::may_reorder;
 pub use logical::{GRAPH_SERVICES, expression, files, function, upsert};
-pub use lower::{GraphFacts, lower, lower_with};
-pub use options::PlanOptions;
+pub use lower::{lower, lower_with};
+pub use options::{PlanOptions, Planner};
 pub use physical::PhysicalPlan;

@@ -20,7 +20,7 @@ mod write;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
-use mangrove_graph::{ElementKind, Error, IndexInfo, Result, Token};
+use mangrove_graph::{ElementKind, Error, Result, Token};
 use mangrove_gremlin::Comparison;
 
 use by::ComputedColumns;
@@ -28,42 +28,13 @@ use once::FollowingSteps;
 use order::Chain;
 
 use crate::PlanOptions;
+use crate::facts::{GraphFacts, UsableIndex};
+use crate::graph::{self, Reordered};
 use crate::interleaving::Interleaving;
 use crate::limits::{self, PLANNED_STEPS_MAX};
 use crate::logical::*;
 use crate::physical::*;
 use crate::physical_rules::{Applied, Names};
-
-/// An index with its names.
-#[derive(Clone, Debug, PartialEq)]
-pub struct UsableIndex {
-    /// The index.
-    pub info: IndexInfo,
-    /// Its label, if it is restricted to a label.
-    pub label: Option<Name>,
-    /// Its keys, most significant first.
-    pub keys: Vec<Name>,
-}
-
-impl std::fmt::Display for UsableIndex {
-    /// `person.name`, `(last, first)`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(label) = &self.label {
-            write!(f, "{label}.")?;
-        }
-        match &self.keys[..] {
-            [key] => write!(f, "{key}"),
-            keys => write!(f, "({})", keys.join(", ")),
-        }
-    }
-}
-
-/// The facts about a graph that plans depend on.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct GraphFacts {
-    /// The indexes that plans may use.
-    pub indexes: Vec<UsableIndex>,
-}
 
 /// Turns a logical traversal into a physical plan.
 pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &GraphFacts) -> Result<PhysicalPlan> {
@@ -77,8 +48,10 @@ pub fn lower_with(
     facts: &GraphFacts,
     options: PlanOptions,
 ) -> Result<PhysicalPlan> {
-    let no_facts = GraphFacts::default();
-    let facts = if options.use_indexes { facts } else { &no_facts };
+    let without_indexes = GraphFacts { indexes: Vec::new(), figures: facts.figures.clone() };
+    let facts = if options.use_indexes { facts } else { &without_indexes };
+    let Reordered { traversal: reordered, choice } = graph::reorder(traversal, configuration, facts, options.planner);
+    let traversal = reordered.as_ref().unwrap_or(traversal);
     let requirements = crate::requirements::requirements(traversal, configuration);
     let loops = RefCell::default();
     let productive_by = configuration.productive_by.as_deref();
@@ -117,6 +90,7 @@ pub fn lower_with(
     Ok(PhysicalPlan {
         root,
         rules: lowering.applied.names(),
+        order: choice,
         mutating,
         interleaved: lowering.interleaving.shows(),
         pinned: mutating || traversal.uses_side_effects() || !configuration.side_effects.is_empty(),

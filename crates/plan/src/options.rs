@@ -1,5 +1,16 @@
 //! Which optimizations the planner makes.
 
+/// How the order of a walk or a `match()` is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planner {
+    /// The steps stay in the order in which they are written.
+    Written,
+    /// An order that is expected to make few rows.
+    Greedy,
+    /// For tests: an order that a seed chooses among all.
+    Forced(u64),
+}
+
 /// The optimizations to make. None of them changes the meaning of a traversal, so tests compare plans with all of them
 /// to plans without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,19 +23,34 @@ pub struct PlanOptions {
     pub merge: bool,
     /// Find vertices by indexes.
     pub use_indexes: bool,
+    /// How the order of a walk or a `match()` is chosen.
+    pub planner: Planner,
     /// For tests: every instance counts as heavy, and begins again in a group of its own if its scope allows that.
     pub set_all_apart: bool,
 }
 
 impl PlanOptions {
     /// No optimization.
-    pub const NONE: PlanOptions =
-        PlanOptions { rewrite: false, fuse: false, merge: false, use_indexes: false, set_all_apart: false };
+    pub const NONE: PlanOptions = PlanOptions {
+        rewrite: false,
+        fuse: false,
+        merge: false,
+        use_indexes: false,
+        planner: Planner::Written,
+        set_all_apart: false,
+    };
 }
 
 impl Default for PlanOptions {
     /// All optimizations.
     fn default() -> Self {
-        PlanOptions { rewrite: true, fuse: true, merge: true, use_indexes: true, set_all_apart: false }
+        PlanOptions {
+            rewrite: true,
+            fuse: true,
+            merge: true,
+            use_indexes: true,
+            planner: Planner::Greedy,
+            set_all_apart: false,
+        }
     }
 }

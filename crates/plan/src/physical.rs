@@ -49,6 +49,8 @@ pub struct PhysicalPlan {
     pub root: Pipeline,
     /// The names of the physical rules that changed it, for `explain()`.
     pub rules: Vec<&'static str>,
+    /// The order of the first steps, if it was chosen, for `explain()`.
+    pub order: Option<String>,
     /// The columns that every row carries.
     pub requirements: Requirements,
     /// True if it writes to the graph or to a file.

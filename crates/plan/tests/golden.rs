@@ -1,16 +1,23 @@
 //! Golden plans: the plan of each traversal in `tests/plans/*.test`, as `explain()` shows it.
 //!
-//! A file is about one rule or feature. Lines that begin with `#` are comments; `index [edge] [ordered]
-//! [unique] [LABEL.]KEY[,KEY…]` gives the graph an index from there on; `> TRAVERSAL` asks for a plan, and the lines up to the
-//! next empty one are the plan. `MANGROVE_UPDATE=1` writes the current plans: read the difference in review.
+//! A file is about one rule or feature. Lines that begin with `#` are comments. The others are:
+//!
+//! | line | says |
+//! |---|---|
+//! | `index [edge] [ordered] [unique] [LABEL.]KEY[,KEY…]` | the graph has an index from there on |
+//! | `vertices LABEL COUNT` | its statistics have so many vertices with a label |
+//! | `edges LABEL out LABEL COUNT SOURCES`, with `in` too | vertices with a label have so many edges, and so many have any |
+//! | `> TRAVERSAL` | the lines up to the next empty one are its plan |
+//!
+//! `MANGROVE_UPDATE=1` writes the current plans: read the difference in review.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mangrove_graph::{ElementKind, IndexId, IndexInfo, KeyId, LabelId};
+use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, PairMoments, Statistics, sort_tables};
+use mangrove_graph::{Direction, ElementKind, IndexId, IndexInfo, KeyId, LabelId, LabelSetId};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, parse_one};
-use mangrove_plan::lower::UsableIndex;
-use mangrove_plan::{GraphFacts, compile, explain, literals, lower, rules};
+use mangrove_plan::{Figures, GraphFacts, UsableIndex, compile, explain, literals, lower, rules};
 
 fn parsed(script: &str) -> Bytecode {
     let statement = parse_one(script, &ParseOptions::default()).unwrap_or_else(|e| panic!("{script}: {e}"));
@@ -41,9 +48,60 @@ fn index(text: &str, number: u32) -> UsableIndex {
     UsableIndex { info, label: label.map(Into::into), keys }
 }
 
+/// The figures of a graph, line by line.
+#[derive(Default)]
+struct Counted {
+    names: Vec<String>,
+    vertices: Vec<(LabelSetId, u64)>,
+    tables: Vec<(LabelSetId, DegreeStatistics)>,
+}
+
+impl Counted {
+    fn label(&mut self, name: &str) -> LabelSetId {
+        let at = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        });
+        LabelSetId(at as u32)
+    }
+
+    /// Reads a line. Returns false if it has no figures.
+    fn read(&mut self, line: &str) -> bool {
+        let count = |text: &str| text.parse().unwrap_or_else(|_| panic!("{line}: {text} is no number"));
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["vertices", label, vertices] => {
+                let label = self.label(label);
+                self.vertices.push((label, count(vertices)));
+            }
+            ["edges", of, direction, label, edges, sources] => {
+                let of = self.label(of);
+                let direction = if direction == "out" { Direction::Out } else { Direction::In };
+                let table = EdgeTable { direction, label: self.label(label) };
+                let (edges, sources) = (count(edges), count(sources));
+                let squares = (edges * edges) as f64 / sources as f64;
+                let (max_degree, buckets) = (edges / sources, Box::default());
+                self.tables.push((of, DegreeStatistics { table, edges, sources, max_degree, squares, buckets }));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn figures(&self) -> Figures {
+        let labels = self.vertices.iter().map(|(label, vertices)| {
+            let of_label = self.tables.iter().filter(|(of, _)| of == label);
+            let mut tables: Vec<_> = of_label.map(|(_, degrees)| degrees.clone()).collect();
+            sort_tables(&mut tables);
+            LabelStatistics::new(*label, *vertices, tables, PairMoments::default())
+        });
+        let statistics = Statistics::new(1, labels.collect(), Vec::new());
+        Figures::new(statistics.into(), |label| vec![self.names[label.0 as usize].as_str().into()])
+    }
+}
+
 /// The file with every plan replaced by the current one.
 fn rewritten(text: &str, mut plan: impl FnMut(&str, &GraphFacts) -> String) -> String {
-    let mut facts = GraphFacts::default();
+    let (mut facts, mut counted) = (GraphFacts::default(), Counted::default());
     let mut now = String::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -52,6 +110,8 @@ fn rewritten(text: &str, mut plan: impl FnMut(&str, &GraphFacts) -> String) -> S
         if let Some(text) = line.strip_prefix("index ") {
             let number = facts.indexes.len() as u32;
             facts.indexes.push(index(text, number));
+        } else if counted.read(line) {
+            facts.figures = Some(counted.figures());
         } else if let Some(script) = line.strip_prefix("> ") {
             now.push_str(&plan(script, &facts));
             if lines.by_ref().find(|line| line.is_empty()).is_some() {

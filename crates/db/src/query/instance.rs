@@ -7,7 +7,8 @@
 //! to one run. If a run fails or is cancelled, or if its results are not read to their end, rows may be left in
 //! operators, and the instance is dropped.
 //!
-//! An instance is valid for one database and one set of indexes, because operators keep numbers of labels and keys.
+//! An instance is valid for one database and one set of indexes, because operators keep numbers of labels and keys. If
+//! statistics have chosen the order of a plan's steps, newer ones make a new plan.
 
 use std::sync::{Arc, Weak};
 
@@ -41,6 +42,8 @@ pub(crate) struct PlannedQuery {
     /// keep the plan. It still prevents another database from getting the same address.
     database: Weak<()>,
     indexes: Vec<IndexInfo>,
+    /// The snapshot of the statistics that the plan depends on.
+    statistics_as_of: Option<u64>,
     pub plan: PhysicalPlan,
     /// Whether the last runs took so long that they left the threads of their callers.
     pub last_runs: LastRuns,
@@ -53,11 +56,17 @@ pub(crate) struct PlannedQuery {
 }
 
 impl PlannedQuery {
-    pub fn new(database: &DatabaseIdentity, indexes: Vec<IndexInfo>, plan: PhysicalPlan) -> Self {
+    pub fn new(
+        database: &DatabaseIdentity,
+        indexes: Vec<IndexInfo>,
+        statistics_as_of: Option<u64>,
+        plan: PhysicalPlan,
+    ) -> Self {
         let requirements = Arc::new(plan.requirements.clone());
         PlannedQuery {
             database: Arc::downgrade(&database.0),
             indexes,
+            statistics_as_of,
             plan,
             last_runs: LastRuns::default(),
             last_helped: HelpedRuns::default(),
@@ -66,9 +75,11 @@ impl PlannedQuery {
         }
     }
 
-    /// Returns true if the plan was made for this database with these indexes.
-    pub fn is_for(&self, database: &DatabaseIdentity, indexes: &[IndexInfo]) -> bool {
-        std::ptr::eq(self.database.as_ptr(), Arc::as_ptr(&database.0)) && self.indexes == indexes
+    /// Returns true if the plan was made for this database with these indexes, and with statistics of this snapshot.
+    pub fn is_for(&self, database: &DatabaseIdentity, indexes: &[IndexInfo], statistics_as_of: Option<u64>) -> bool {
+        std::ptr::eq(self.database.as_ptr(), Arc::as_ptr(&database.0))
+            && self.indexes == indexes
+            && self.statistics_as_of == statistics_as_of
     }
 
     /// An instance that has begun a run: an idle one, or else a new one.

@@ -1,8 +1,8 @@
 //! Prepared traversals, and the cache of them by their text.
 //!
 //! A [`Prepared`] is parsed and rewritten once. Its physical plan is made for its first run, and again for a run on
-//! another database or with other indexes. Traversals that differ only in literals share a plan. No lock is held while
-//! a text is parsed.
+//! another database or with other indexes. If the order of its steps depends on statistics, newer ones make a new plan,
+//! too. Traversals that differ only in literals share a plan. No lock is held while a text is parsed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,15 +11,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hashbrown::HashMap;
 use mangrove_flow::QueryLimits;
 use mangrove_flow::schedule::Tenant;
-use mangrove_graph::{Catalog, DateTime, Error, GraphView, IndexInfo, Result, Value};
+use mangrove_graph::statistics::Statistics;
+use mangrove_graph::{Catalog, DateTime, Error, GraphView, IndexInfo, LabelSetId, Result, Value};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, Terminal};
 use mangrove_plan::logical::{Configuration, Traversal};
-use mangrove_plan::lower::UsableIndex;
-use mangrove_plan::{GraphFacts, PlanOptions, literals};
+use mangrove_plan::{Figures, GraphFacts, PlanOptions, UsableIndex, literals};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
 use super::instance::{DatabaseIdentity, PlannedQuery};
+
 use crate::options::QueryOptions;
 
 /// The answer that a run of a traversal gives.
@@ -42,6 +43,8 @@ struct PreparedShape {
     answer: AnswerKind,
     calls_services: bool,
     uses_files: bool,
+    /// True if the order of its steps is chosen by the statistics of a graph.
+    uses_statistics: bool,
     /// The plan for the database and the indexes of the last run, with its instances.
     planned: Mutex<Option<Arc<PlannedQuery>>>,
 }
@@ -94,6 +97,7 @@ impl Prepared {
         };
         let source = source.into();
         let (calls_services, uses_files) = (traversal.calls_services(), traversal.uses_files());
+        let uses_statistics = mangrove_plan::may_reorder(&traversal, &configuration, options.planner);
         let planned = Mutex::new(None);
         let shape = PreparedShape {
             source,
@@ -104,6 +108,7 @@ impl Prepared {
             answer,
             calls_services,
             uses_files,
+            uses_statistics,
             planned,
         };
         Ok(Prepared { shape: Arc::new(shape), lifted: Arc::default() })
@@ -171,39 +176,57 @@ impl Prepared {
         }
     }
 
-    /// The plan for the graph of a database as a transaction sees it.
-    pub(crate) fn plan(&self, database: &DatabaseIdentity, view: &dyn GraphView) -> Result<Arc<PlannedQuery>> {
+    /// The plan for the graph of a database as a transaction sees it. `statistics` returns those of the graph.
+    pub(crate) fn plan(
+        &self,
+        database: &DatabaseIdentity,
+        statistics: &dyn Fn() -> Option<Arc<Statistics>>,
+        view: &dyn GraphView,
+    ) -> Result<Arc<PlannedQuery>> {
         let indexes = view.indexes();
+        let statistics = if self.shape.uses_statistics { statistics() } else { None };
+        let as_of = statistics.as_ref().map(|statistics| statistics.as_of);
         let mut cached = self.shape.planned.lock();
         if let Some(planned) = &*cached
-            && planned.is_for(database, &indexes)
+            && planned.is_for(database, &indexes, as_of)
         {
             return Ok(planned.clone());
         }
-        let facts = facts(&indexes, view.catalog());
+        let facts = facts(&indexes, statistics, view.catalog());
         let plan =
             mangrove_plan::lower_with(&self.shape.traversal, &self.shape.configuration, &facts, self.shape.options)?;
-        Ok(cached.insert(Arc::new(PlannedQuery::new(database, indexes, plan))).clone())
+        Ok(cached.insert(Arc::new(PlannedQuery::new(database, indexes, as_of, plan))).clone())
     }
 
-    /// The plan as text.
-    pub(crate) fn explain(&self, database: &DatabaseIdentity, view: &dyn GraphView) -> Result<String> {
-        let plan = &self.plan(database, view)?.plan;
+    /// One of its plans as text.
+    pub(crate) fn explain(&self, planned: &PlannedQuery) -> String {
+        let plan = &planned.plan;
         let rules = [&self.shape.rules[..], &plan.rules].concat();
         let mut text = if rules.is_empty() { String::new() } else { format!("rules: {}\n", rules.join("; ")) };
         text.push_str(&mangrove_plan::explain::explain(plan));
-        Ok(text)
+        text
     }
 }
 
+/// Orders are chosen by statistics if they have at most this many label sets of vertices.
+const PLANNED_LABEL_SETS_MAX: usize = 256;
+
 /// The facts of a graph that the planner uses.
-fn facts(indexes: &[IndexInfo], catalog: &Catalog) -> GraphFacts {
+fn facts(indexes: &[IndexInfo], statistics: Option<Arc<Statistics>>, catalog: &Catalog) -> GraphFacts {
     let named = |info: &IndexInfo| UsableIndex {
         label: info.label.map(|l| catalog.label_name(l)),
         keys: info.keys.iter().map(|&key| catalog.key_name(key)).collect(),
         info: info.clone(),
     };
-    GraphFacts { indexes: indexes.iter().map(named).collect() }
+    let labels_of = |set: LabelSetId| {
+        // A filter takes a set by one of its labels, or by the name of the whole set.
+        let labels = catalog.labels_of(set).into_iter().map(|label| catalog.label_name(label));
+        labels.chain([catalog.label_set_name(set)]).collect()
+    };
+    // Names for very many label sets would take longer than a light query.
+    let is_small = |statistics: &Arc<Statistics>| statistics.labels().len() <= PLANNED_LABEL_SETS_MAX;
+    let figures = statistics.filter(is_small).map(|statistics| Figures::new(statistics, labels_of));
+    GraphFacts { indexes: indexes.iter().map(named).collect(), figures }
 }
 
 /// The maximum number of scripts in the cache. The oldest entry is evicted first.

@@ -18,7 +18,7 @@
 //! The first variable is the object that enters, unless an earlier step has its label: a variable that is the end of no
 //! pattern, or else the start of the first pattern. The next pattern is one that binds nothing new, if there is one; an
 //! `or(…)` that binds variables comes last; among equals, the order of the traversal decides. How many rows a pattern
-//! finds plays no part.
+//! finds plays no part here: [`graph`](crate::graph) reads the steps again, and may choose another order.
 
 use std::borrow::Cow;
 

@@ -17,6 +17,7 @@ use super::policies;
 use super::site::Site;
 use crate::logical::Subset;
 use crate::logical::{Condition, Configuration, Name, Operand, Sack, ScopePolicy, Step, StepNode, Test, Traversal};
+use crate::options::Planner;
 
 /// TinkerPop's strategies that do not change what a traversal means.
 #[rustfmt::skip] // A name a line would be pages of names.
@@ -75,6 +76,9 @@ const TENANT: &str = "tenant";
 
 /// The most bytes of the name of a tenant.
 const TENANT_BYTES_MAX: usize = 128;
+
+/// The option that says how the order of walks is chosen.
+const PLANNER: &str = "planner";
 
 /// Options that clients send as arguments of the request, and also leave in the bytecode.
 const OF_REQUESTS: &[&str] = &["batchSize", "bulkResults", "materializeProperties", "requestId", "userAgent"];
@@ -181,7 +185,8 @@ fn with(configuration: &mut Configuration, site: &Site<'_>, key: &Argument, valu
     if OF_REQUESTS.contains(&&*key) {
         return Err(site.unsupported(format_args!("{key} is an argument of the request; pass it there")));
     }
-    if !TIMEOUT.contains(&&*key) && ![PARALLEL, TENANT].contains(&&*key) && !policies::OPTIONS.contains(&&*key) {
+    if !TIMEOUT.contains(&&*key) && ![PARALLEL, TENANT, PLANNER].contains(&&*key) && !policies::OPTIONS.contains(&&*key)
+    {
         return Err(no_option(site, &key));
     }
     option(configuration, site, &key, value)
@@ -215,6 +220,17 @@ fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: 
                 describe(value)
             ))
         })?);
+    } else if key == PLANNER {
+        configuration.planner = Some(match value {
+            Argument::Value(Value::String(name)) if name == "written" => Planner::Written,
+            Argument::Value(Value::String(name)) if name == "greedy" => Planner::Greedy,
+            other => {
+                return Err(site.invalid(format_args!(
+                    "{PLANNER} is \"greedy\", or \"written\" for the order in which steps are written, not {}",
+                    describe(other)
+                )));
+            }
+        });
     } else if policies::OPTIONS.contains(&key) {
         policies::read(&mut configuration.policy, site, key, value)?;
     } else if !OF_REQUESTS.contains(&key) && !mangrove_gremlin::suggest(key, options()).is_empty() {
@@ -224,7 +240,7 @@ fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: 
 }
 
 fn options() -> impl Iterator<Item = &'static str> {
-    TIMEOUT.iter().chain([&PARALLEL, &TENANT]).chain(&policies::OPTIONS).chain(OF_REQUESTS).copied()
+    TIMEOUT.iter().chain([&PARALLEL, &TENANT, &PLANNER]).chain(&policies::OPTIONS).chain(OF_REQUESTS).copied()
 }
 
 fn no_option(site: &Site<'_>, key: &str) -> Error {
@@ -302,7 +318,7 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
         SEED => configuration.seed = None,
         OPTIONS => {
             (configuration.timeout_millis, configuration.workers_max) = (None, None);
-            configuration.tenant = None;
+            (configuration.tenant, configuration.planner) = (None, None);
             configuration.policy = ScopePolicy::default();
         }
         // Removing a strategy that the source does not have changes nothing.

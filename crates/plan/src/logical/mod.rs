@@ -27,6 +27,8 @@ use files::FileStep;
 use function::Function;
 use upsert::Upsert;
 
+use crate::options::Planner;
+
 pub use branch::{Choose, ChooseOn, ChooseOption, Emit, Repeat, Until};
 pub use condition::{Bound, Condition, FilterKind, LabelTest, Quantifier, Test};
 pub use nested::Enters;
@@ -105,6 +107,18 @@ pub struct Configuration {
     pub edge_labels_needed: bool,
     /// `SeedStrategy`: the seed of random numbers.
     pub seed: Option<i64>,
+    /// `with("planner", …)`: how the order of walks is chosen.
+    pub planner: Option<Planner>,
+}
+
+impl Configuration {
+    /// How the order of walks is chosen, if options ask for `planner`.
+    pub fn planner_or(&self, planner: Planner) -> Planner {
+        match planner {
+            Planner::Written => planner,
+            Planner::Greedy | Planner::Forced(_) => self.planner.unwrap_or(planner),
+        }
+    }
 }
 
 /// The configuration of sacks: values that the traversers carry.

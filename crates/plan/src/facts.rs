@@ -1,0 +1,63 @@
+//! The facts about a graph that plans depend on: its indexes, and its statistics.
+
+use std::sync::Arc;
+
+use mangrove_graph::statistics::Statistics;
+use mangrove_graph::{IndexInfo, LabelSetId};
+
+use crate::logical::Name;
+
+/// An index with its names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UsableIndex {
+    /// The index.
+    pub info: IndexInfo,
+    /// Its label, if it is restricted to a label.
+    pub label: Option<Name>,
+    /// Its keys, most significant first.
+    pub keys: Vec<Name>,
+}
+
+impl std::fmt::Display for UsableIndex {
+    /// `person.name`, `(last, first)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(label) = &self.label {
+            write!(f, "{label}.")?;
+        }
+        match &self.keys[..] {
+            [key] => write!(f, "{key}"),
+            keys => write!(f, "({})", keys.join(", ")),
+        }
+    }
+}
+
+/// The facts about a graph that plans depend on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GraphFacts {
+    /// The indexes that plans may use.
+    pub indexes: Vec<UsableIndex>,
+    /// The statistics from which the order of steps is chosen, if there are any.
+    pub figures: Option<Figures>,
+}
+
+/// Statistics of a graph with the names of its labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// The statistics.
+    pub statistics: Arc<Statistics>,
+    /// The labels of each label set of vertices and edges that the statistics have.
+    pub labels: Vec<(LabelSetId, Vec<Name>)>,
+}
+
+impl Figures {
+    /// Statistics with the labels that `labels_of` gives for a label set.
+    pub fn new(statistics: Arc<Statistics>, labels_of: impl Fn(LabelSetId) -> Vec<Name>) -> Self {
+        let tables = statistics.labels().iter().flat_map(|label| label.tables());
+        let mut sets: Vec<LabelSetId> = tables.map(|degrees| degrees.table.label).collect();
+        sets.extend(statistics.labels().iter().map(|label| label.label));
+        sets.sort_unstable();
+        sets.dedup();
+        let labels = sets.into_iter().map(|set| (set, labels_of(set))).collect();
+        Figures { statistics, labels }
+    }
+}

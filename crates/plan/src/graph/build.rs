@@ -1,0 +1,385 @@
+//! From the first steps of a traversal to a query graph.
+//!
+//! | step | becomes |
+//! |---|---|
+//! | `V()` with ids and conditions, at the beginning | the first variable |
+//! | `out` `in` `both` | an atom and a variable |
+//! | `has…` | conditions of the variable |
+//! | `as('a')` | a name of the variable |
+//! | `select('a')` | nothing: the next steps go on from the variable |
+//! | `where(eq('a'))` | two variables become one |
+//! | `where(neq('a'))` | a test that two variables differ |
+//! | `where('a', gt('b')).by('k')` | a test of two variables |
+//! | `where(…)` `not(…)` `and(…)` `or(…)` of hops, conditions and counts | a test |
+//! | `match(…)` | its patterns, which are such steps |
+//!
+//! Any other step ends the graph. There is no graph if anything else than the bag of results could be observed
+//! (PLAN-11), or if the graph has only one order.
+
+use std::collections::HashMap;
+
+use mangrove_graph::Token;
+use mangrove_gremlin::Comparison;
+
+use super::{Atom, MEMBERS_MAX, QueryGraph, Set, Test, TestKind, Variable};
+use crate::logical::{
+    By, Condition, Configuration, EdgeEnd, Effect, LabelTest, Name, Reduction, Step, StepNode, Traversal,
+};
+use crate::physical::PathRequirement;
+use crate::requirements::requirements;
+
+/// The graph of the first steps of a traversal, and how many steps these are.
+pub(super) fn build(traversal: &Traversal, configuration: &Configuration) -> Option<(QueryGraph, usize)> {
+    if !may_have_orders(&traversal.steps) || !only_results_show(traversal, configuration) {
+        return None;
+    }
+    let needs = requirements(traversal, configuration);
+    if needs.path != PathRequirement::None || !gives_names_once(traversal) {
+        return None;
+    }
+    let mut builder = Builder::begin(traversal.steps.first()?)?;
+    let end = 1 + traversal.steps[1..].iter().take_while(|node| builder.take(node)).count();
+    let rest = &traversal.steps[end..];
+    if cuts_stream(rest) {
+        return None;
+    }
+    let sink = (!ignores_object(rest)).then_some(builder.current);
+    let reads_name = |step: &Step| step.traits().names_read.iter().any(|name| builder.names.contains_key(*name));
+    let reads_names = any_step(rest, &reads_name);
+    let walks_later = any_step(rest, &|step| step.traits().walks);
+    let mut graph = builder.graph;
+    graph.sink = sink;
+    graph.reads_names = reads_names || graph.tests.iter().any(|test| test.reads.count_ones() > 1);
+    graph.may_name = !needs.bindings.is_empty() || !walks_later;
+    graph.merges = match rest.first().map(|node| &node.step) {
+        Some(Step::Reduce(reduction)) => *reduction != Reduction::Fold,
+        Some(Step::Dedup { labels, by }) => labels.is_empty() && by.is_empty(),
+        _ => false,
+    };
+    let has_orders = graph.atoms.len() > 1 || graph.variables.iter().skip(1).any(narrows);
+    (has_orders && graph.atoms.len() <= MEMBERS_MAX).then_some((graph, end))
+}
+
+/// A look that is enough for light traversals: returns false if the first steps have one order only.
+fn may_have_orders(steps: &[StepNode]) -> bool {
+    let [StepNode { step: Step::Vertices { ids, .. }, .. }, rest @ ..] = steps else { return false };
+    let (mut hops, mut tests, mut goes_back) = (0, false, false);
+    for node in rest {
+        match &node.step {
+            Step::Expand { to_edges: false, .. } => hops += 1,
+            Step::Has(conditions) => tests |= hops > 0 && conditions.iter().any(is_narrow),
+            Step::Select { .. } | Step::WherePredicate { .. } => goes_back = true,
+            Step::FilterTraversal(..) | Step::Identity => {}
+            _ => break,
+        }
+    }
+    match ids {
+        // Ids are the best beginning.
+        Some(_) => hops > 1 && goes_back,
+        None => hops > 1 || hops == 1 && tests,
+    }
+}
+
+/// Returns true if nothing but the bag of results can be observed, besides what steps read of paths and names.
+fn only_results_show(traversal: &Traversal, configuration: &Configuration) -> bool {
+    let Configuration { side_effects, path, policy, sack, one_bulk, productive_by, seed, .. } = configuration;
+    let is_configured = *path || *one_bulk || !policy.is_default() || sack.is_some() || productive_by.is_some();
+    !is_configured
+        && side_effects.is_empty()
+        && seed.is_none()
+        && !traversal.any(|step| step.traits().effect != Effect::None || step.fills_side_effect())
+}
+
+/// Returns true if no two steps have the same label.
+fn gives_names_once(traversal: &Traversal) -> bool {
+    let mut given = std::collections::HashSet::new();
+    let mut once = true;
+    traversal.visit(&mut |node| once &= node.labels.iter().all(|label| given.insert(label.clone())));
+    once
+}
+
+/// Returns true if `holds` is true of one of the steps, or of one nested in them.
+fn any_step(steps: &[StepNode], holds: &dyn Fn(&Step) -> bool) -> bool {
+    steps.iter().any(|node| {
+        let mut found = holds(&node.step);
+        node.step.visit_nested(&mut |_, nested| found |= nested.any(holds));
+        found
+    })
+}
+
+/// Returns true if the steps take only a part of the stream: which part is left open, but it would not come early.
+fn cuts_stream(rest: &[StepNode]) -> bool {
+    for node in rest {
+        match &node.step {
+            Step::Range { .. } | Step::Tail(_) | Step::TimeLimit(_) => return true,
+            Step::Reduce(_) | Step::Order(_) | Step::Group { .. } | Step::GroupCount { .. } => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Returns true if the first of the steps does not look at the object of a row.
+fn ignores_object(rest: &[StepNode]) -> bool {
+    match rest.first().map(|node| &node.step) {
+        Some(Step::Reduce(Reduction::Count)) => true,
+        // Labels are looked for in the object, too, but only if it is a map.
+        Some(Step::Select { lookup, .. }) => lookup.is_newest(),
+        _ => false,
+    }
+}
+
+/// Returns true if a condition leaves few vertices of their label.
+fn is_narrow(condition: &Condition) -> bool {
+    matches!(condition, Condition::Id(_) | Condition::Property(..))
+}
+
+fn narrows(variable: &Variable) -> bool {
+    variable.conditions.iter().any(is_narrow)
+}
+
+/// Returns true if a condition cannot fail for a vertex.
+fn is_total(condition: &Condition) -> bool {
+    match condition {
+        Condition::LabelIn(_)
+        | Condition::Label(_)
+        | Condition::Id(_)
+        | Condition::Property(..)
+        | Condition::HasKey(_)
+        | Condition::HasNot(_) => true,
+        // They are asked of properties.
+        Condition::PropertyKey(_) | Condition::PropertyValue(_) => false,
+    }
+}
+
+struct Builder {
+    graph: QueryGraph,
+    names: HashMap<Name, usize>,
+    current: usize,
+    /// True if the last step is the one that the current variable comes from, or a condition of it.
+    is_fresh: bool,
+}
+
+impl Builder {
+    fn begin(first: &StepNode) -> Option<Self> {
+        let StepNode { step: Step::Vertices { ids, conditions }, labels, policy, position } = first else {
+            return None;
+        };
+        if !conditions.iter().all(is_total) || !policy.is_default() {
+            return None;
+        }
+        let variable =
+            Variable { ids: ids.clone(), conditions: conditions.clone(), names: labels.clone(), position: *position };
+        let graph = QueryGraph {
+            variables: vec![variable],
+            atoms: Vec::new(),
+            tests: Vec::new(),
+            sink: None,
+            has_late_conditions: false,
+            may_name: false,
+            reads_names: false,
+            merges: false,
+        };
+        let names = labels.iter().map(|name| (name.clone(), 0)).collect();
+        Some(Builder { graph, names, current: 0, is_fresh: true })
+    }
+
+    /// Takes a step into the graph. Returns false if it does not belong there.
+    fn take(&mut self, node: &StepNode) -> bool {
+        let is_full = self.graph.variables.len() == MEMBERS_MAX || self.graph.tests.len() == MEMBERS_MAX;
+        if !node.policy.is_default() || is_full || !self.take_step(node) {
+            return false;
+        }
+        for label in &node.labels {
+            self.names.insert(label.clone(), self.current);
+            self.graph.variables[self.current].names.push(label.clone());
+        }
+        true
+    }
+
+    fn take_step(&mut self, node: &StepNode) -> bool {
+        match &node.step {
+            Step::Expand { direction, labels, to_edges: false } => {
+                let to = self.graph.variables.len();
+                self.graph.variables.push(Variable { position: node.position, ..Variable::default() });
+                let (direction, labels) = (*direction, labels.clone());
+                let atom = Atom { from: self.current, to, direction, labels, position: node.position };
+                self.graph.atoms.push(atom);
+                (self.current, self.is_fresh) = (to, true);
+                true
+            }
+            Step::Has(conditions) if conditions.iter().all(is_total) => {
+                self.graph.has_late_conditions |= !self.is_fresh;
+                self.graph.variables[self.current].conditions.extend(conditions.iter().cloned());
+                true
+            }
+            Step::Identity => true,
+            step @ Step::Select { .. } => match selected(step).and_then(|name| self.names.get(name)) {
+                Some(&variable) => {
+                    (self.current, self.is_fresh) = (variable, false);
+                    true
+                }
+                None => false,
+            },
+            Step::WherePredicate { start, test, by, .. } => self.take_comparison(node, start.as_ref(), test, by),
+            Step::FilterTraversal(_, operands) => {
+                let mut reads: Set = 0;
+                if !operands.iter().all(|operand| self.is_total(operand, Kind::Vertex, &mut reads).is_some()) {
+                    return false;
+                }
+                let of_object = operands
+                    .iter()
+                    .any(|operand| operand.steps.first().is_none_or(|first| selected(&first.step).is_none()));
+                self.test(node, reads, of_object);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes a `where()` that compares variables.
+    fn take_comparison(&mut self, node: &StepNode, start: Option<&Name>, test: &LabelTest, by: &[By]) -> bool {
+        let left = match start {
+            None => Some(self.current),
+            Some(name) => self.names.get(name).copied(),
+        };
+        let right: Option<Vec<usize>> = test.names().into_iter().map(|name| self.names.get(name).copied()).collect();
+        let (Some(left), Some(right), LabelTest::Compare(comparison, _)) = (left, right, test) else { return false };
+        let right = right[0];
+        let is_itself = by.iter().all(|by| *by == By::Identity);
+        match comparison {
+            Comparison::Eq if is_itself => self.unify(left, right),
+            Comparison::Neq if is_itself => {
+                let kind = TestKind::Differ(left, right);
+                self.graph.tests.push(Test { kind, reads: 1 << left | 1 << right, position: node.position });
+            }
+            _ if !by.is_empty() && by.iter().all(is_part) => self.test(node, 1 << left | 1 << right, start.is_none()),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Adds a step as a test.
+    fn test(&mut self, node: &StepNode, reads: Set, of_object: bool) {
+        let of = of_object.then_some(self.current);
+        let reads = reads | of.map_or(0, |of| 1 << of);
+        let kind = TestKind::Step(node.step.clone(), of);
+        self.graph.tests.push(Test { kind, reads, position: node.position });
+    }
+
+    /// Makes two variables one.
+    fn unify(&mut self, a: usize, b: usize) {
+        let (kept, gone) = (a.min(b), a.max(b));
+        if kept == gone {
+            return;
+        }
+        let taken = self.graph.variables.remove(gone);
+        let variable = &mut self.graph.variables[kept];
+        variable.conditions.extend(taken.conditions);
+        variable.names.extend(taken.names);
+        let renumber = |number: &mut usize| match *number {
+            number_of_gone if number_of_gone == gone => *number = kept,
+            later if later > gone => *number -= 1,
+            _ => {}
+        };
+        self.names.values_mut().for_each(renumber);
+        for atom in &mut self.graph.atoms {
+            renumber(&mut atom.from);
+            renumber(&mut atom.to);
+        }
+        for test in &mut self.graph.tests {
+            match &mut test.kind {
+                TestKind::Differ(a, b) => {
+                    renumber(a);
+                    renumber(b);
+                }
+                TestKind::Step(_, of) => of.iter_mut().for_each(renumber),
+            }
+            let members = (0..MEMBERS_MAX).filter(|member| test.reads & 1 << member != 0);
+            test.reads = members.fold(0, |set, mut member| {
+                renumber(&mut member);
+                set | 1 << member
+            });
+        }
+        renumber(&mut self.current);
+        self.is_fresh = false;
+    }
+
+    /// The kind of the results of a nested traversal, if it reads nothing but its object and variables that are named
+    /// so far, and cannot fail. Adds the variables.
+    fn is_total(&self, traversal: &Traversal, enters: Kind, reads: &mut Set) -> Option<Kind> {
+        let mut kind = enters;
+        for node in &traversal.steps {
+            if !node.labels.is_empty() || !node.policy.is_default() {
+                return None;
+            }
+            kind = match (&node.step, kind) {
+                (Step::Expand { to_edges, .. }, Kind::Vertex) => {
+                    if *to_edges {
+                        Kind::Edge
+                    } else {
+                        Kind::Vertex
+                    }
+                }
+                (Step::EdgeVertex(EdgeEnd::Source | EdgeEnd::Target | EdgeEnd::Both), Kind::Edge) => Kind::Vertex,
+                (Step::Has(conditions), Kind::Vertex | Kind::Edge) if conditions.iter().all(is_total) => kind,
+                (Step::Identity | Step::Is(_), kind) => kind,
+                (Step::Values(_), Kind::Vertex | Kind::Edge) | (Step::Reduce(Reduction::Count), _) => Kind::Value,
+                (step @ Step::Select { .. }, Kind::Vertex | Kind::Edge) => {
+                    *reads |= 1 << self.names.get(selected(step)?)?;
+                    Kind::Vertex
+                }
+                // A value may be a map, in which names are looked for first.
+                (
+                    Step::WherePredicate { start, test: LabelTest::Compare(comparison, name), by, .. },
+                    Kind::Vertex | Kind::Edge,
+                ) => {
+                    let is_same = matches!(comparison, Comparison::Eq | Comparison::Neq);
+                    if !is_same || by.iter().any(|by| *by != By::Identity) {
+                        return None;
+                    }
+                    for name in start.iter().chain([name]) {
+                        *reads |= 1 << self.names.get(name)?;
+                    }
+                    kind
+                }
+                (Step::FilterTraversal(_, operands), kind) => {
+                    for operand in operands {
+                        self.is_total(operand, kind, reads)?;
+                    }
+                    kind
+                }
+                _ => return None,
+            };
+        }
+        Some(kind)
+    }
+}
+
+/// What an object in a nested traversal is.
+#[derive(Clone, Copy)]
+enum Kind {
+    Vertex,
+    Edge,
+    Value,
+}
+
+/// The name whose newest object a step selects, if it does nothing else.
+fn selected(step: &Step) -> Option<&Name> {
+    match step {
+        Step::Select { lookup, labels, by, required: true }
+            if lookup.is_newest() && by.iter().all(|by| *by == By::Identity) =>
+        {
+            match &labels[..] {
+                [name] => Some(name),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Returns true for a `by()` that takes a part of a vertex without walking.
+fn is_part(by: &By) -> bool {
+    matches!(by, By::Key(_) | By::Token(Token::Id | Token::Label))
+}

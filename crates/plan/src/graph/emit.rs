@@ -1,0 +1,136 @@
+//! From an order of a query graph to steps.
+//!
+//! | move | steps |
+//! |---|---|
+//! | the beginning | `V()` with all conditions of the variable |
+//! | a hop | `out()` or its reverse, and `has()` with the conditions of its end |
+//! | an edge between two bound variables | `out().where(eq('b'))` |
+//! | a test | the test |
+//!
+//! Before a move, `select()` goes back to the variable that it begins at, if rows are not there. Variables keep their
+//! names; others get one. Names that nothing reads cost nothing: no row keeps them.
+
+use std::collections::HashSet;
+
+use mangrove_gremlin::{Comparison, Position};
+
+use super::{Move, Order, QueryGraph, TestKind, Variable};
+use crate::logical::{LabelTest, Lookup, Name, Step, StepNode, Traversal};
+
+/// The traversal with the steps of the graph, which are the first `end`, in an order.
+pub(super) fn emit(graph: &QueryGraph, order: &Order, traversal: &Traversal, end: usize) -> Traversal {
+    let rest = &traversal.steps[end..];
+    let mut emission = Emission { graph, names: names(graph, traversal), steps: Vec::new(), current: order.start };
+    emission.begin();
+    for step in &order.moves {
+        emission.make(*step);
+    }
+    if let Some(sink) = graph.sink {
+        emission.go_to(sink, None);
+    }
+    let mut steps = emission.steps;
+    steps.extend_from_slice(rest);
+    Traversal { steps }
+}
+
+/// A name for each variable: one that steps read, if there is one.
+fn names(graph: &QueryGraph, traversal: &Traversal) -> Vec<Name> {
+    let mut taken = HashSet::new();
+    let mut read = HashSet::new();
+    traversal.visit(&mut |node| {
+        taken.extend(node.labels.iter().cloned());
+        let names = node.step.traits().names_read;
+        read.extend(names.into_iter().cloned());
+    });
+    taken.extend(read.iter().cloned());
+    let mut fresh = (1..).map(|number| Name::from(format!("?{number}"))).filter(|name| !taken.contains(name));
+    let name = |variable: &Variable| {
+        let known = variable.names.iter().find(|name| read.contains(*name)).or(variable.names.first());
+        known.cloned().or_else(|| fresh.next()).unwrap_or_default()
+    };
+    graph.variables.iter().map(name).collect()
+}
+
+struct Emission<'a> {
+    graph: &'a QueryGraph,
+    names: Vec<Name>,
+    steps: Vec<StepNode>,
+    current: usize,
+}
+
+impl Emission<'_> {
+    fn begin(&mut self) {
+        let Variable { ids, conditions, position, .. } = &self.graph.variables[self.current];
+        let source = Step::Vertices { ids: ids.clone(), conditions: conditions.clone() };
+        self.push(source, *position);
+        self.name(self.current);
+    }
+
+    fn push(&mut self, step: Step, position: Option<Position>) {
+        self.steps.push(StepNode::new(step, position));
+    }
+
+    /// Gives the last step the names of a variable.
+    fn name(&mut self, variable: usize) {
+        let Some(last) = self.steps.last_mut() else { return };
+        last.labels.clone_from(&self.graph.variables[variable].names);
+        if last.labels.is_empty() {
+            last.labels.push(self.names[variable].clone());
+        }
+    }
+
+    fn go_to(&mut self, variable: usize, position: Option<Position>) {
+        if self.current != variable {
+            let labels = vec![self.names[variable].clone()];
+            self.push(Step::Select { lookup: Lookup::Path, labels, by: Vec::new(), required: true }, position);
+            self.current = variable;
+        }
+    }
+
+    /// Compares the object with a variable.
+    fn compare(&mut self, comparison: Comparison, with: usize, position: Option<Position>) {
+        let test = LabelTest::Compare(comparison, self.names[with].clone());
+        self.push(Step::WherePredicate { start: None, test, by: Vec::new(), lookup: Lookup::Path }, position);
+    }
+
+    fn make(&mut self, step: Move) {
+        match step {
+            Move::Hop { atom, from } => {
+                let to = self.follow(atom, from);
+                let Variable { conditions, position, .. } = &self.graph.variables[to];
+                if !conditions.is_empty() {
+                    self.push(Step::Has(conditions.clone()), *position);
+                }
+                self.name(to);
+            }
+            Move::Close { atom, from } => {
+                let to = self.follow(atom, from);
+                self.compare(Comparison::Eq, to, self.graph.atoms[atom].position);
+            }
+            Move::Test(test) => {
+                let test = &self.graph.tests[test];
+                match &test.kind {
+                    TestKind::Differ(a, b) => {
+                        let (of, with) = if self.current == *b { (*b, *a) } else { (*a, *b) };
+                        self.go_to(of, test.position);
+                        self.compare(Comparison::Neq, with, test.position);
+                    }
+                    TestKind::Step(step, of) => {
+                        of.iter().for_each(|of| self.go_to(*of, test.position));
+                        self.push(step.clone(), test.position);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Follows an atom. Returns the variable at its other end.
+    fn follow(&mut self, atom: usize, from: usize) -> usize {
+        let atom = &self.graph.atoms[atom];
+        self.go_to(from, atom.position);
+        let (direction, labels) = (atom.direction_from(from), atom.labels.clone());
+        self.push(Step::Expand { direction, labels, to_edges: false }, atom.position);
+        self.current = atom.other(from);
+        self.current
+    }
+}

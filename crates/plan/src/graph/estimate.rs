@@ -1,0 +1,314 @@
+//! How many rows an order makes, estimated from the statistics of the graph.
+//!
+//! An estimate goes along with the moves of an order. For each variable that is bound it keeps in which parts the rows
+//! are at vertices of which label sets, and by which edges they came there. The next hop then follows the hop before it
+//! as in a Markov process of first order: with `d_a` for the degrees of the vertices of a label set in table `a`, rows
+//! that came along `a` go on along `Σ d_a·d_b / Σ d_a` edges of table `b` each. Both sums are in the statistics, so a
+//! walk of two hops is exact if one label set is met between them. Taking degrees for independent instead is far off in
+//! real graphs: vertices that many edges lead to have many edges themselves.
+//!
+//! Two bound variables have as many edges between them as if each vertex drew its edges at random by the degrees of the
+//! other ends: `d(x)·d(y) / |edges|`.
+//!
+//! Without statistics, every label is taken to be as frequent as any other, and to have as many edges
+//! ([`UNKNOWN_VERTICES`], [`UNKNOWN_DEGREE`]). So only orders that differ in their form have different costs.
+
+use mangrove_graph::statistics::{EdgeTable, LabelStatistics, Statistics};
+use mangrove_graph::{Direction, ElementKind, LabelSetId};
+use mangrove_gremlin::Comparison;
+
+use super::{QueryGraph, Variable};
+use crate::facts::{Figures, GraphFacts, UsableIndex};
+use crate::logical::{Condition, Name, Test};
+
+/// The vertices that a label, and a graph without statistics, is taken to have.
+const UNKNOWN_VERTICES: f64 = 10_000.0;
+/// The edges that a vertex is taken to have along a label and a direction.
+const UNKNOWN_DEGREE: f64 = 4.0;
+/// The part of the vertices that a condition is taken to leave.
+const RANGE: f64 = 0.3;
+const MOST: f64 = 0.9;
+
+/// The part of a variable's rows that are at vertices of a label set, and came along edges of a table.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    label: LabelSetId,
+    /// The table as the vertex sees it; `None` if the rows came along no edge.
+    arrival: Option<EdgeTable>,
+    share: f64,
+}
+
+/// Where the rows of a variable are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Whereabouts {
+    parts: Vec<Part>,
+    /// The vertices that it may be, before rows are looked at.
+    domain: f64,
+}
+
+/// What is known about the members of a query graph.
+pub(super) struct Estimator<'a> {
+    statistics: Option<&'a Statistics>,
+    /// For each variable, the label sets that its conditions take, or all; and the part that other conditions leave.
+    ends: Vec<(LabelSets, f64)>,
+    /// For each atom, the label sets of edges that it follows, or all.
+    edges: Vec<LabelSets>,
+    /// For each variable, true if ids or an index find its vertices.
+    is_found: Vec<bool>,
+}
+
+/// Label sets, ascending; `None`: all.
+struct LabelSets(Option<Vec<LabelSetId>>);
+
+impl LabelSets {
+    /// The label sets that have one of the names; all if there are no names.
+    fn of(names: &[&[Name]], figures: Option<&Figures>) -> Self {
+        let Some(figures) = figures.filter(|_| !names.is_empty()) else { return LabelSets(None) };
+        let takes = |labels: &[Name]| names.iter().all(|any| any.iter().any(|name| labels.contains(name)));
+        let sets = figures.labels.iter().filter(|(_, labels)| takes(labels)).map(|(set, _)| *set);
+        LabelSets(Some(sets.collect()))
+    }
+
+    fn takes(&self, set: LabelSetId) -> bool {
+        self.0.as_ref().is_none_or(|sets| sets.binary_search(&set).is_ok())
+    }
+}
+
+impl<'a> Estimator<'a> {
+    pub fn new(graph: &QueryGraph, facts: &'a GraphFacts) -> Self {
+        let figures = facts.figures.as_ref();
+        let statistics = figures.map(|figures| &*figures.statistics);
+        let mut estimator = Estimator { statistics, ends: Vec::new(), edges: Vec::new(), is_found: Vec::new() };
+        for variable in &graph.variables {
+            let labels: Vec<&[Name]> = variable.conditions.iter().filter_map(labels_of).collect();
+            let sets = LabelSets::of(&labels, figures);
+            let taken = estimator.label_sets().filter(|label| sets.takes(label.label));
+            let vertices = statistics.map_or(UNKNOWN_VERTICES, |_| taken.map(|label| label.vertices as f64).sum());
+            let (part, is_found) = narrowed(variable, vertices, statistics, &facts.indexes);
+            estimator.ends.push((sets, part));
+            estimator.is_found.push(is_found);
+        }
+        for atom in &graph.atoms {
+            let names: &[&[Name]] = if atom.labels.is_empty() { &[] } else { &[&atom.labels] };
+            estimator.edges.push(LabelSets::of(names, figures));
+        }
+        estimator
+    }
+
+    fn label_sets(&self) -> impl Iterator<Item = &'a LabelStatistics> {
+        self.statistics.into_iter().flat_map(|statistics| statistics.labels())
+    }
+
+    /// True if there are statistics.
+    pub fn is_informed(&self) -> bool {
+        self.statistics.is_some()
+    }
+
+    /// The vertices of a variable's labels, which a scan looks at, and those that meet all its conditions.
+    pub fn begin(&self, variable: usize) -> (f64, f64, Whereabouts) {
+        let (sets, part) = &self.ends[variable];
+        let Some(_) = self.statistics else {
+            let whereabouts = Whereabouts { parts: Vec::new(), domain: UNKNOWN_VERTICES };
+            return (UNKNOWN_VERTICES, UNKNOWN_VERTICES * part, whereabouts);
+        };
+        let taken = self.label_sets().filter(|label| sets.takes(label.label));
+        let mut parts: Vec<Part> =
+            taken.map(|label| Part { label: label.label, arrival: None, share: label.vertices as f64 }).collect();
+        let scanned = normalize(&mut parts);
+        (scanned, scanned * part, Whereabouts { parts, domain: scanned })
+    }
+
+    /// Returns true if ids or an index find the vertices of a variable without a scan.
+    pub fn is_found(&self, variable: usize) -> bool {
+        self.is_found[variable]
+    }
+
+    /// The rows that a hop makes of one, before and after the conditions of its end, and where they are then.
+    /// Rows with more edges become more rows, so `from` changes.
+    pub fn hop(&self, atom: usize, direction: Direction, to: usize, from: &mut Whereabouts) -> Hop {
+        let (sets, part) = &self.ends[to];
+        let Some(statistics) = self.statistics else {
+            let end = Whereabouts { parts: Vec::new(), domain: UNKNOWN_VERTICES * part };
+            return Hop { neighbors: UNKNOWN_DEGREE, rows: UNKNOWN_DEGREE * part, plain: UNKNOWN_DEGREE, end };
+        };
+        let mut followed: Vec<(EdgeTable, f64)> = Vec::new();
+        let mut left: Vec<Part> = Vec::new();
+        let mut plain = 0.0;
+        for part in &from.parts {
+            self.each_table(part, atom, direction, |table, each, mean| {
+                let count = part.share * each;
+                plain += part.share * mean;
+                if count > 0.0 {
+                    let arrival = Some(part.arrival.unwrap_or(table));
+                    match left.iter_mut().find(|other| other.label == part.label && other.arrival == arrival) {
+                        Some(other) => other.share += count,
+                        None => left.push(Part { label: part.label, arrival, share: count }),
+                    }
+                    let reversed = EdgeTable { direction: table.direction.reverse(), label: table.label };
+                    match followed.iter_mut().find(|(other, _)| *other == reversed) {
+                        Some((_, other)) => *other += count,
+                        None => followed.push((reversed, count)),
+                    }
+                }
+            });
+        }
+        // The edges are spread over the label sets that edges of their kind lead to.
+        let mut parts = Vec::new();
+        let (mut neighbors, mut rows, mut domain) = (0.0, 0.0, 0.0);
+        for (arrival, count) in followed {
+            let degrees = statistics.labels().iter().filter_map(|label| Some((label, label.degrees(arrival)?)));
+            let all: f64 = degrees.clone().map(|(_, degrees)| degrees.edges as f64).sum();
+            neighbors += count;
+            for (label, degrees) in degrees.filter(|(label, _)| sets.takes(label.label)) {
+                let share = count * degrees.edges as f64 / all.max(1.0);
+                rows += share * part;
+                domain += degrees.sources as f64 * part;
+                parts.push(Part { label: label.label, arrival: Some(arrival), share });
+            }
+        }
+        normalize(&mut left);
+        normalize(&mut parts);
+        from.parts = left;
+        Hop { neighbors, rows, plain, end: Whereabouts { parts, domain } }
+    }
+
+    /// The rows that an edge between two bound variables makes of one; `direction` is that from `x` to `y`.
+    pub fn close(&self, atom: usize, direction: Direction, x: &Whereabouts, y: &Whereabouts) -> f64 {
+        if self.statistics.is_none() {
+            return UNKNOWN_DEGREE / UNKNOWN_VERTICES;
+        }
+        let there = self.degree(atom, direction, x);
+        let back = self.degree(atom, direction.reverse(), y);
+        let tables = self.label_sets().flat_map(|label| label.tables());
+        let is_followed = |table: EdgeTable| follows(direction, table) && self.edges[atom].takes(table.label);
+        let edges: f64 = tables.filter(|d| is_followed(d.table)).map(|degrees| degrees.edges as f64).sum();
+        (there * back / edges.max(1.0)).min(there.min(back))
+    }
+
+    /// The edges along an atom of a row.
+    fn degree(&self, atom: usize, direction: Direction, at: &Whereabouts) -> f64 {
+        let mut sum = 0.0;
+        for part in &at.parts {
+            self.each_table(part, atom, direction, |_, each, _| sum += part.share * each);
+        }
+        sum
+    }
+
+    /// Calls `each` with the tables of a label set that a hop follows, how many edges it follows there from a row of a
+    /// part, and from any vertex of the label set.
+    fn each_table(&self, part: &Part, atom: usize, direction: Direction, mut each: impl FnMut(EdgeTable, f64, f64)) {
+        let Some(label) = self.statistics.and_then(|statistics| statistics.label(part.label)) else { return };
+        let came = part.arrival.and_then(|arrival| label.degrees(arrival));
+        for degrees in label.tables() {
+            if !follows(direction, degrees.table) || !self.edges[atom].takes(degrees.table.label) {
+                continue;
+            }
+            let mean = degrees.edges as f64 / label.vertices.max(1) as f64;
+            let moment = came.and_then(|came| Some((label.moment(came.table, degrees.table)?, came.edges)));
+            let count = moment.map_or(mean, |(moment, edges)| moment / edges.max(1) as f64);
+            each(degrees.table, count, mean);
+        }
+    }
+}
+
+/// The estimate of a hop of one row.
+pub(super) struct Hop {
+    /// The edges that are followed.
+    pub neighbors: f64,
+    /// The rows whose ends meet all conditions.
+    pub rows: f64,
+    /// As `neighbors`, if rows were at each vertex as often as at any other.
+    pub plain: f64,
+    pub end: Whereabouts,
+}
+
+impl Whereabouts {
+    /// How many different vertices so many rows are at.
+    pub fn distinct(&self, rows: f64) -> f64 {
+        let domain = self.domain.max(1.0);
+        (domain * -(-rows / domain).exp_m1()).min(rows)
+    }
+}
+
+/// Makes the shares of parts add up to 1; returns their sum.
+fn normalize(parts: &mut [Part]) -> f64 {
+    let sum: f64 = parts.iter().map(|part| part.share).sum();
+    parts.iter_mut().for_each(|part| part.share /= sum.max(f64::MIN_POSITIVE));
+    sum
+}
+
+fn follows(direction: Direction, table: EdgeTable) -> bool {
+    direction == Direction::Both || direction == table.direction
+}
+
+fn labels_of(condition: &Condition) -> Option<&[Name]> {
+    match condition {
+        Condition::LabelIn(names) => Some(names),
+        _ => None,
+    }
+}
+
+/// The part of so many vertices of a variable's labels that its other conditions leave, and whether they are found
+/// without a scan.
+fn narrowed(
+    variable: &Variable,
+    vertices: f64,
+    statistics: Option<&Statistics>,
+    indexes: &[UsableIndex],
+) -> (f64, bool) {
+    let all = vertices.max(1.0);
+    if let Some(ids) = &variable.ids {
+        return ((ids.len() as f64 / all).min(1.0), true);
+    }
+    let (mut part, mut is_found) = (1.0, false);
+    for condition in &variable.conditions {
+        part *= match condition {
+            Condition::LabelIn(_) => 1.0,
+            Condition::Id(test) => match test.equal_operands() {
+                Some(ids) => {
+                    is_found = true;
+                    ids.len() as f64 / all
+                }
+                None => RANGE,
+            },
+            Condition::Property(key, test) => {
+                let index = index_of(key, variable, indexes);
+                is_found |= index.is_some();
+                let distinct = index.map(|index| {
+                    let of_index = |of: &&mangrove_graph::statistics::IndexStatistics| of.index == index.info.id;
+                    statistics.and_then(|all| all.indexes().iter().find(of_index)).map_or(all, |of| of.distinct as f64)
+                });
+                values_taken(test).map_or(RANGE, |values| values / distinct.unwrap_or(all.sqrt()).max(1.0))
+            }
+            Condition::Label(_) => RANGE,
+            Condition::HasKey(_) | Condition::HasNot(_) => MOST,
+            Condition::PropertyKey(_) | Condition::PropertyValue(_) => 1.0,
+        };
+    }
+    (part.clamp(f64::MIN_POSITIVE, 1.0), is_found)
+}
+
+/// An index that finds the vertices with a value of a key.
+fn index_of<'a>(key: &Name, variable: &Variable, indexes: &'a [UsableIndex]) -> Option<&'a UsableIndex> {
+    let labels = || variable.conditions.iter().filter_map(labels_of).flatten();
+    let covers = |index: &&UsableIndex| {
+        let takes_label = index.label.as_ref().is_none_or(|label| labels().any(|name| name == label));
+        index.info.element == ElementKind::Vertex && takes_label
+    };
+    indexes.iter().filter(covers).find(|index| index.keys.first() == Some(key))
+}
+
+/// How many values a test takes, if it takes some values of many.
+fn values_taken(test: &Test) -> Option<f64> {
+    match test {
+        Test::Compare(Comparison::Eq, _) => Some(1.0),
+        Test::Within(operands) => Some(operands.len() as f64),
+        Test::Compare(..)
+        | Test::Without(_)
+        | Test::Text(..)
+        | Test::TypeOf(_)
+        | Test::And(_)
+        | Test::Or(_)
+        | Test::Not(_) => None,
+    }
+}

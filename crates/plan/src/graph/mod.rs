@@ -1,0 +1,189 @@
+//! The order in which a walk or a `match()` is worked off.
+//!
+//! A traversal says in which order its hops are made. Another order often makes far fewer rows. This module reads the
+//! first steps of a traversal as a *query graph*, chooses an order, and writes the steps anew in that order:
+//!
+//! ```text
+//! steps ──build──▶ QueryGraph ──choose──▶ Order ──emit──▶ steps
+//! ```
+//!
+//! A query graph has *variables*, one for each vertex that a result is made of, and *atoms*, the edges between them.
+//! `out()` is an atom and a new variable, `has()` a condition of a variable, `as()` a name of one. `select()` goes back
+//! to a variable, and `where(eq())` makes two of them one. So a walk, the same walk backwards and a `match()` are one
+//! graph. Its results are all ways to put vertices for variables, each as often as there are parallel edges.
+//!
+//! - **PLAN-11.** The steps that the graph is read from end before the first step that is not listed in `build`. The
+//!   bag of their results (the object, and the objects under names that later steps read) is the same in every order.
+//!   Nothing else about them can be observed. No step reads paths, older objects of a name, sacks or side effects. None
+//!   of the moved steps can fail, and nothing cuts the stream before all of it is read.
+//!
+//! The new steps are lowered as if they had been written. So the meaning of an order is that of its steps, and every
+//! rule for operators applies to them.
+
+mod build;
+#[cfg(test)]
+mod canonical;
+mod choose;
+mod emit;
+mod estimate;
+#[cfg(test)]
+mod tests;
+
+use mangrove_graph::Direction;
+use mangrove_gremlin::Position;
+
+use crate::facts::GraphFacts;
+use crate::logical::{Condition, Configuration, Name, Operand, Step, Traversal};
+use crate::options::Planner;
+
+/// The most variables, atoms or tests of a query graph: sets of them are the bits of a number.
+const MEMBERS_MAX: usize = 32;
+
+/// A set of variables, atoms or tests.
+type Set = u32;
+
+/// A part of a traversal as a graph of variables.
+#[derive(Clone, Debug)]
+struct QueryGraph {
+    /// The variables. The first is the one that the traversal begins at.
+    variables: Vec<Variable>,
+    /// The atoms, in the order of the steps.
+    atoms: Vec<Atom>,
+    /// The tests, in the order of the steps.
+    tests: Vec<Test>,
+    /// The variable that the rows are at when they leave the graph; `None` if nothing looks at it.
+    sink: Option<usize>,
+    /// True if a condition stands apart from the step that its variable comes from, so that it is no part of it.
+    has_late_conditions: bool,
+    /// True if an order may keep objects under names. False: later steps follow edges, and would meet more rows.
+    may_name: bool,
+    /// True if later steps, or tests, read names.
+    reads_names: bool,
+    /// True if rows are only counted, or deduplicated, behind the graph. Equal ones are then merged before hops.
+    merges: bool,
+}
+
+/// A vertex that results are made of.
+#[derive(Clone, Debug, Default)]
+struct Variable {
+    /// The ids that a source names. Such a variable comes first.
+    ids: Option<Vec<Operand>>,
+    conditions: Vec<Condition>,
+    /// Its names in the traversal.
+    names: Vec<Name>,
+    position: Option<Position>,
+}
+
+/// An edge between two variables.
+#[derive(Clone, Debug)]
+struct Atom {
+    from: usize,
+    to: usize,
+    /// The direction, as seen from `from`.
+    direction: Direction,
+    labels: Vec<Name>,
+    position: Option<Position>,
+}
+
+impl Atom {
+    /// The direction as seen from one of the ends.
+    fn direction_from(&self, end: usize) -> Direction {
+        if end == self.from { self.direction } else { self.direction.reverse() }
+    }
+
+    /// The other end.
+    fn other(&self, end: usize) -> usize {
+        if end == self.from { self.to } else { self.from }
+    }
+}
+
+/// A test of variables.
+#[derive(Clone, Debug)]
+struct Test {
+    kind: TestKind,
+    /// The variables that it reads.
+    reads: Set,
+    position: Option<Position>,
+}
+
+#[derive(Clone, Debug)]
+enum TestKind {
+    /// Two variables are different vertices.
+    Differ(usize, usize),
+    /// A step that passes rows on or drops them. It tests the variable that the row is at, if one is given.
+    Step(Step, Option<usize>),
+}
+
+/// The order in which a graph is worked off.
+#[derive(Clone, Debug, PartialEq)]
+struct Order {
+    /// The variable that rows begin at.
+    start: usize,
+    moves: Vec<Move>,
+}
+
+/// What is done next. Numbers are those of atoms, variables and tests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Move {
+    /// Follows an atom from a variable that is bound, to one that is not.
+    Hop { atom: usize, from: usize },
+    /// Follows an atom from a variable that is bound, to one that is bound, too.
+    Close { atom: usize, from: usize },
+    /// Makes a test.
+    Test(usize),
+}
+
+impl Order {
+    /// The variables that rows go back to, or are compared with: they need names. `end` is the variable that the last
+    /// row is at.
+    fn reads_names(&self, graph: &QueryGraph) -> bool {
+        let mut current = self.start;
+        for step in &self.moves {
+            match *step {
+                Move::Hop { atom, from } if from == current => current = graph.atoms[atom].other(from),
+                Move::Test(test) => match graph.tests[test].kind {
+                    TestKind::Step(_, of) if of.is_none_or(|of| of == current) => {}
+                    _ => return true,
+                },
+                Move::Hop { .. } | Move::Close { .. } => return true,
+            }
+        }
+        graph.sink.is_some_and(|sink| sink != current)
+    }
+}
+
+/// A traversal in another order.
+pub(crate) struct Reordered {
+    /// The traversal; `None` if it stays as it is.
+    pub traversal: Option<Traversal>,
+    /// What was chosen, for `explain()`.
+    pub choice: Option<String>,
+}
+
+/// Returns true if the order of a traversal's steps may be chosen: statistics are then of use.
+pub fn may_reorder(traversal: &Traversal, configuration: &Configuration, planner: Planner) -> bool {
+    configuration.planner_or(planner) != Planner::Written && build::build(traversal, configuration).is_some()
+}
+
+/// Chooses the order of a traversal's first steps.
+pub(crate) fn reorder(
+    traversal: &Traversal,
+    configuration: &Configuration,
+    facts: &GraphFacts,
+    planner: Planner,
+) -> Reordered {
+    let kept = Reordered { traversal: None, choice: None };
+    let planner = configuration.planner_or(planner);
+    if planner == Planner::Written {
+        return kept;
+    }
+    let Some((graph, end)) = build::build(traversal, configuration) else { return kept };
+    let chosen = match planner {
+        Planner::Forced(seed) => choose::at_random(&graph, seed),
+        Planner::Written | Planner::Greedy => choose::cheapest(&graph, facts),
+    };
+    let order = chosen.order.unwrap_or_else(|| choose::written(&graph));
+    let stays = chosen.is_written && !graph.has_late_conditions;
+    let traversal = (!stays).then(|| emit::emit(&graph, &order, traversal, end));
+    Reordered { traversal, choice: chosen.shown }
+}
