@@ -95,6 +95,10 @@ const REPEATED_AT_ONCE: u64 = 1 << 12;
 /// Appends a value as often as it counts. The caller has charged for it.
 pub(crate) fn push_times(list: &mut Vec<Value>, value: Value, times: u64, meter: &mut Meter<'_>) -> Result<()> {
     let mut left = times;
+    if list.capacity() == 0 {
+        // A list with room for one value takes a quarter of the least that grows, and many folds are so short.
+        list.reserve_exact(left.min(REPEATED_AT_ONCE) as usize);
+    }
     while left > REPEATED_AT_ONCE {
         meter.pass(REPEATED_AT_ONCE as usize * MEMBER_BYTES)?;
         list.extend(std::iter::repeat_n(value.clone(), REPEATED_AT_ONCE as usize));
