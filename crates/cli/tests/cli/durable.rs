@@ -33,7 +33,10 @@ fn a_graph_in_a_directory_is_loaded_once_and_asked_again() {
     assert!(succeed(&["inspect", "manifest", "--data", data]).contains("\"checkpoint_ts\":1"));
     assert!(succeed(&["inspect", "durability", "--data", data]).contains("running"));
     let verified = succeed(&["verify", "--data", data]);
-    assert!(verified.contains("3 vertices and 2 edges") && verified.contains("person name: 3 entries"), "{verified}");
+    assert!(
+        verified.contains("3 vertices and 2 edges") && verified.contains("index of vertices person on name: 3 entries"),
+        "{verified}"
+    );
 }
 
 #[test]
