@@ -61,6 +61,7 @@ done
 if [ "${1:-}" != serve ]; then exec "$MANGROVE_PROGRAM" "$@"; fi
 stop-server
 export MANGROVE_LISTEN=${MANGROVE_LISTEN:-127.0.0.1:$DOCS_PORT}
+: >"$DOCS_STATE/server.out"   # Before the loop below looks: the server before this one has written there.
 "$MANGROVE_PROGRAM" "$@" >"$DOCS_STATE/server.out" 2>"$DOCS_STATE/server.log" </dev/null &
 echo $! >"$DOCS_STATE/server.pid"
 for _ in $(seq 200); do
