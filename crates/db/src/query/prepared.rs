@@ -20,7 +20,6 @@ use parking_lot::Mutex;
 use smol_str::SmolStr;
 
 use super::instance::{DatabaseIdentity, PlannedQuery};
-
 use crate::options::QueryOptions;
 
 /// The answer that a run of a traversal gives.

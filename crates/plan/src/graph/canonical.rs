@@ -1,4 +1,5 @@
-//! A form of a query graph that does not depend on how it was written: equal for two spellings of one question.
+//! A form of a query graph that does not depend on how it was written: equal for two spellings of one question. Tests
+//! compare spellings by it; plans do not use it.
 //!
 //! Variables get colors: at first their conditions, then, again and again, their color with the colors of their
 //! neighbors. The form is the sorted list of atoms and tests between colors. Names of variables are no part of it,

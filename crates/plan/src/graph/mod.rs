@@ -59,7 +59,7 @@ struct QueryGraph {
     may_name: bool,
     /// True if later steps, or tests, read names.
     reads_names: bool,
-    /// True if rows are only counted, or deduplicated, behind the graph. Equal ones are then merged before hops.
+    /// True if the step after the graph only counts or deduplicates rows. Equal ones are then merged before hops.
     merges: bool,
 }
 
