@@ -10,6 +10,7 @@ use mangrove_graph::compare::Equivalent;
 use mangrove_graph::{Result, Value, VertexId};
 use mangrove_plan::physical::Requirements;
 
+use crate::barrier::sort_by_id::sort_by_id;
 use crate::barrier::vertex_bulks::{self, VertexBulks};
 use crate::barrier::vertex_runs::VertexRuns;
 use crate::context::execution::ExecutionContext;
@@ -84,7 +85,7 @@ impl Worth {
 /// The approximate bytes of an entry in the table of rows.
 const ENTRY_BYTES: u64 = 72;
 
-/// The rows that are sorted at a time, which takes some tenths of a millisecond.
+/// The rows that are sorted at a time, which takes about a tenth of a millisecond.
 const RECENT_ROWS: usize = 1 << 14;
 
 /// The bytes of a vertex and its bulk.
@@ -249,7 +250,7 @@ impl Merger {
     fn sort_recent(&mut self, out: &Output<'_, Rows>) -> Result<()> {
         let one_bulk = out.context().requirements.one_bulk;
         let (before, mut overflows) = (self.recent.len(), false);
-        self.recent.sort_unstable_by_key(|(id, _)| *id);
+        sort_by_id(&mut self.recent);
         self.recent.dedup_by(|(id, bulk), (kept, sum)| {
             let is_equal = id == kept;
             if is_equal && !one_bulk {

@@ -9,7 +9,7 @@
 //! | [`reduce`], [`reduce_values`], [`reduce_many`], [`fold_into`], with [`partial`] and [`numbers`] | `count()`, `sum()`, `min()`, `max()`, `mean()`, `fold()` |
 //! | [`order`], [`range`], [`sample`], [`time_limit`] | `order()`, `limit()`, `range()`, `tail()`, `sample()`, `coin()`, `timeLimit()` |
 //! | [`dedup`], [`seen`], [`seen_key`], [`element_set`], [`shared_seen`], [`shared_bits`], [`known_keys`], [`visited`] | `dedup()` |
-//! | [`barrier_step`], [`merge`], [`passing_merge`], [`shared_merge`], [`vertex_bulks`], `vertex_runs` | `barrier()`, and merging of equal traversers |
+//! | [`barrier_step`], [`merge`], [`passing_merge`], [`shared_merge`], [`vertex_bulks`], `vertex_runs`, `sort_by_id` | `barrier()`, and merging of equal traversers |
 //! | [`group_count`], [`tree`], [`side_effect`], [`subgraph`], [`shared_map`] | `groupCount()`, `tree()`, `aggregate()`, `cap()`, `subgraph()` |
 //! | [`inject`] | `inject()` |
 //!
@@ -40,6 +40,7 @@ pub(crate) mod shared_map;
 pub(crate) mod shared_merge;
 pub(crate) mod shared_seen;
 pub(crate) mod side_effect;
+mod sort_by_id;
 pub(crate) mod subgraph;
 pub(crate) mod time_limit;
 pub(crate) mod tree;

@@ -58,9 +58,13 @@ impl Default for SharedBits {
 pub(super) struct KnownSegments {
     /// The number of the set.
     set: u64,
-    /// The segment that it met last.
-    last: Option<(u64, Arc<Segment>)>,
-    all: FastMap<u64, Arc<Segment>>,
+    /// The segments in the order in which the thread met them. It holds each of them once: if it took a reference for each
+    /// look-up, threads would pass the count of references to and fro.
+    segments: Vec<Arc<Segment>>,
+    /// The place of a segment, by its number.
+    places: FastMap<u64, usize>,
+    /// The number and the place of the segment that it met last.
+    last: Option<(u64, usize)>,
     /// The bytes that its calls have added.
     added: u64,
 }
@@ -81,7 +85,9 @@ impl SharedBits {
     /// Adds an element, given by the bits of its id. Returns true if it is new.
     pub fn insert(&self, bits: u64, known: &mut KnownSegments) -> bool {
         let bit = 1 << (bits % WORD_ELEMENTS);
-        self.set(bits / WORD_ELEMENTS, bit, known) & bit == 0
+        let word = self.word(bits / WORD_ELEMENTS, known);
+        // Relaxed: no other memory is published with a bit. A look is cheaper than a change, so it comes first.
+        word.load(Ordering::Relaxed) & bit == 0 && word.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
     /// Adds the elements of rows, and notes which rows are the first with their element. Returns the bytes that the set has
@@ -92,35 +98,39 @@ impl SharedBits {
     }
 
     /// Adds those of 64 elements with adjacent ids whose bits are set. `word` is the id of the first one, divided by 64.
-    /// Returns the bits that were set before.
-    pub fn set(&self, word: u64, elements: u64, known: &mut KnownSegments) -> u64 {
+    pub fn set(&self, word: u64, elements: u64, known: &mut KnownSegments) {
+        self.word(word, known).fetch_or(elements, Ordering::Relaxed);
+    }
+
+    /// Returns the word of 64 elements with adjacent ids. `word` is the id of the first one, divided by 64.
+    #[inline]
+    fn word<'k>(&self, word: u64, known: &'k mut KnownSegments) -> &'k AtomicU64 {
         let page = word / PAGE_WORDS as u64;
         if known.set != self.number {
             *known = KnownSegments { set: self.number, added: known.added, ..KnownSegments::default() };
         }
-        let KnownSegments { last, all, added, .. } = known;
-        let segment = self.segment(page / SEGMENT_PAGES as u64, last, all, added);
-        let page = segment.0[page as usize % SEGMENT_PAGES].get_or_init(|| {
+        let place = self.place_of(page / SEGMENT_PAGES as u64, known);
+        let KnownSegments { segments, added, .. } = known;
+        let page = segments[place].0[page as usize % SEGMENT_PAGES].get_or_init(|| {
             self.grow(size_of::<BitPage>() as u64, added);
             Box::default()
         });
-        let word = &page[word as usize % PAGE_WORDS];
-        // Relaxed: no other memory is published with a bit. Most bits are set already, and a look is cheaper than a change.
-        let before = word.load(Ordering::Relaxed);
-        if before & elements == elements { before } else { word.fetch_or(elements, Ordering::Relaxed) }
+        &page[word as usize % PAGE_WORDS]
     }
 
-    fn segment<'k>(
-        &self,
-        number: u64,
-        last: &'k mut Option<(u64, Arc<Segment>)>,
-        all: &mut FastMap<u64, Arc<Segment>>,
-        added: &mut u64,
-    ) -> &'k Segment {
-        if last.as_ref().is_some_and(|(of, _)| *of != number) {
-            *last = None;
+    /// Returns the place at which the thread knows a segment.
+    fn place_of(&self, number: u64, known: &mut KnownSegments) -> usize {
+        if let Some((last, place)) = known.last
+            && last == number
+        {
+            return place;
         }
-        &last.get_or_insert_with(|| (number, all.entry(number).or_insert_with(|| self.find(number, added)).clone())).1
+        let place = *known.places.entry(number).or_insert_with(|| {
+            known.segments.push(self.find(number, &mut known.added));
+            known.segments.len() - 1
+        });
+        known.last = Some((number, place));
+        place
     }
 
     /// Returns a segment, making it if there is none.

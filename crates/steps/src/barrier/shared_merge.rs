@@ -32,8 +32,8 @@ const PARTS_ROWS: usize = 1 << 12;
 /// The rows that a part of the end sends, at least and at most.
 const PART_ROWS: (usize, usize) = (1 << 10, 1 << 13);
 
-/// As many entries or fewer are sorted by the home: that takes a millisecond at most.
-const SORTED_ENTRIES: usize = 1 << 14;
+/// As many entries or fewer are sorted by the home: other threads would save little time.
+const SORTED_ENTRIES: usize = 1 << 12;
 
 /// See the header of this file.
 pub(crate) struct SharedMerger {

@@ -11,6 +11,7 @@
 use mangrove_flow::{BATCH_ROWS, QueryControl};
 use mangrove_graph::{Result, VertexId};
 
+use crate::barrier::sort_by_id::sort_by_id;
 use crate::barrier::vertex_bulks::{
     BLOCK_BYTES, BLOCK_VERTICES, NumberedBlock, VertexBulks, block_of, each_bit, too_many,
 };
@@ -153,7 +154,10 @@ pub(super) struct VertexRuns {
 impl VertexRuns {
     /// Adds a list of different vertices in any order.
     pub fn add_list(&mut self, mut list: Vec<(VertexId, u64)>) {
-        list.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
+        if !list.is_sorted_by_key(|(id, _)| *id) {
+            sort_by_id(&mut list);
+        }
+        list.reverse();
         self.runs.push(Run::List(list));
     }
 
