@@ -25,4 +25,6 @@ const HELP: &str = "\
 Examples:
   mangrove stats --url ws://127.0.0.1:8182/gremlin
   mangrove stats --url ws://127.0.0.1:8182/gremlin --watch 2
-  mangrove stats --data graph/ --json";
+  mangrove stats --data graph/ --json
+
+`mangrove inspect statistics` shows what plans are chosen by: vertices by label, degrees, entries of indexes.";
