@@ -79,6 +79,8 @@ pub enum Suite {
     Policies,
     /// Adaptive and fixed numbers of threads for a query (Grasper, Tables 7 and 8)
     Adaptive,
+    /// The orders of walks and patterns that the planner chooses, beside others that it could have chosen
+    Plans,
     /// Reads of hot vertices through a cache of the thread, and from the store (Grasper, 5.2)
     Caches,
     /// Short queries beside 0 to 64 heavy ones, embedded and through a server
@@ -89,7 +91,7 @@ pub enum Suite {
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 35] = [
+    pub const ALL: [Suite; 36] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
@@ -122,6 +124,7 @@ impl Suite {
         Suite::Instances,
         Suite::Policies,
         Suite::Adaptive,
+        Suite::Plans,
         Suite::Caches,
         Suite::Isolation,
         Suite::Shares,
@@ -162,6 +165,7 @@ impl Suite {
             Suite::Instances => "instances",
             Suite::Policies => "policies",
             Suite::Adaptive => "adaptive",
+            Suite::Plans => "plans",
             Suite::Caches => "caches",
             Suite::Isolation => "isolation",
             Suite::Shares => "shares",

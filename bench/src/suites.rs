@@ -20,6 +20,7 @@ mod memory;
 mod mixes;
 mod optimizations;
 mod papers;
+mod plans;
 mod point;
 mod policies;
 mod reads;
@@ -74,6 +75,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Instances => instances::run(&context, report),
         Suite::Policies => policies::run(&context, report),
         Suite::Adaptive => adaptive::run(&context, report),
+        Suite::Plans => plans::run(&context, report),
         Suite::Caches => caches::run(&context, report),
         Suite::Isolation => isolation::run(&context, report),
         Suite::Shares => shares::run(&context, report),

@@ -1,6 +1,8 @@
 //! A query prepared on one database. Its runs are checked once, and timed after that.
 
-use mangrove::{Database, Parameters, Prepared, QueryOptions, Result, Value};
+use std::time::Instant;
+
+use mangrove::{Database, Error, ErrorKind, Parameters, Prepared, QueryLimits, QueryOptions, Result, Value};
 use mangrove_queries::to_json;
 
 use super::asked::Asked;
@@ -26,7 +28,12 @@ pub enum Place {
 impl<'a> Station<'a> {
     /// Prepares a query on a database.
     pub fn new(database: &'a Database, text: &str) -> Result<Self> {
-        Ok(Station { database, prepared: database.prepare(text)? })
+        Ok(Station::of(database, database.prepare(text)?))
+    }
+
+    /// A query that is prepared already.
+    pub fn of(database: &'a Database, prepared: Prepared) -> Self {
+        Station { database, prepared }
     }
 
     /// Runs the query and passes on its results, each with the number of times that it occurs.
@@ -35,12 +42,7 @@ impl<'a> Station<'a> {
             Place::Executors | Place::Client => {
                 // One thread is that of the client: then no executor helps.
                 let workers_max = usize::from(place == Place::Client);
-                let options = QueryOptions { workers_max, ..QueryOptions::default() };
-                let mut results = self.database.run_with(&self.prepared, parameters, &options)?;
-                while let Some(batch) = results.next_batch()? {
-                    batch.iter().for_each(|(value, bulk)| each(value, *bulk));
-                }
-                Ok(())
+                self.each_with(parameters, &QueryOptions { workers_max, ..QueryOptions::default() }, each)
             }
             Place::Shared => {
                 let options = QueryOptions::default();
@@ -50,6 +52,38 @@ impl<'a> Station<'a> {
                 })
             }
         }
+    }
+
+    /// Runs the query on the thread of the client, and passes on its results.
+    fn each_with(
+        &self,
+        parameters: &Parameters,
+        options: &QueryOptions,
+        each: &mut dyn FnMut(&Value, u64),
+    ) -> Result<()> {
+        let mut results = self.database.run_with(&self.prepared, parameters, options)?;
+        while let Some(batch) = results.next_batch()? {
+            batch.iter().for_each(|(value, bulk)| each(value, *bulk));
+        }
+        Ok(())
+    }
+
+    /// Runs the query once with each of its parameters, on the thread of the client alone. Returns the seconds; `None` if a
+    /// run takes longer than `limit`, in seconds.
+    pub fn pass_within(&self, asked: &Asked, counts: &[u64], limit: f64) -> Result<Option<f64>> {
+        let limits = QueryLimits { time_nanos: Some((limit * 1e9) as u64), ..QueryLimits::default() };
+        let options = QueryOptions { workers_max: 1, limits, ..QueryOptions::default() };
+        let begin = Instant::now();
+        for (run, expected) in asked.runs.iter().zip(counts) {
+            let mut count = 0;
+            match self.each_with(&run.parameters, &options, &mut |_, bulk| count += bulk) {
+                Err(error) if error.kind() == ErrorKind::Timeout => return Ok(None),
+                Err(error) => return Err(error),
+                Ok(()) if count != *expected => return Err(other_count(asked, count, *expected)),
+                Ok(()) => {}
+            }
+        }
+        Ok(Some(begin.elapsed().as_secs_f64()))
     }
 
     /// Checks the answers of all runs. Returns the number of rows of each.
@@ -81,11 +115,7 @@ impl<'a> Station<'a> {
     pub fn once(&self, asked: &Asked, at: usize, expected: u64, place: Place) -> Result<()> {
         let mut count = 0;
         self.each(&asked.runs[at].parameters, place, &mut |_, bulk| count += bulk)?;
-        if count != expected {
-            let message = format!("{}: a timed run returned {count} rows instead of {expected}", asked.case);
-            return Err(wrong(message));
-        }
-        Ok(())
+        if count == expected { Ok(()) } else { Err(other_count(asked, count, expected)) }
     }
 
     /// Runs two copies side by side.
@@ -97,4 +127,8 @@ impl<'a> Station<'a> {
             this
         })
     }
+}
+
+fn other_count(asked: &Asked, count: u64, expected: u64) -> Error {
+    wrong(format!("{}: a timed run returned {count} rows instead of {expected}", asked.case))
 }

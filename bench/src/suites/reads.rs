@@ -28,30 +28,44 @@ use crate::report::Growing;
 
 pub(super) fn run(context: &Context<'_>, suite: Suite, report: &mut Growing<'_>) -> Result<()> {
     let templates = QuerySet::named("gtran-templates");
-    let prefix = if suite == Suite::ShortReads { "IS" } else { "IC" };
+    let is_asked = |query: &Query| query.name.starts_with(prefix(suite));
     Network::each(context.options, suite, report, &|network, report| {
-        measure_some(context, suite, network, &templates, &|query| query.name.starts_with(prefix), report)?;
-        let Origin::Ldbc(folder) = &network.origin else { return Ok(()) };
-        let set = QuerySet::named("ldbc-interactive");
-        let answered = if suite == Suite::ShortReads { short(network, &set, folder)? } else { complex(folder)? };
-        for query in set.queries.iter().filter(|query| query.name.starts_with(prefix)) {
-            let runs: Vec<Run> = answered.iter().filter(|read| read.query == query.name).map(Read::run).collect();
-            if runs.is_empty() {
-                let why = format!("LDBC's {} was left out: the data set has no answers to it.", query.name);
-                report.note(suite.name(), why);
-                continue;
-            }
-            let asked = Asked {
-                case: format!("{}, LDBC's {}", network.name, query.name),
-                text: query.text.trim().to_owned(),
-                runs,
-                comparison: published::comparison(query),
-                unordered: query.unordered.clone(),
-            };
+        measure_some(context, suite, network, &templates, &is_asked, report)?;
+        for asked in of_ldbc(network, suite, report)? {
             measure(context.options, suite, &network.replicas, &asked, None, report)?;
         }
         Ok(())
     })
+}
+
+/// Returns LDBC's reads with the published answers, if this is LDBC's network. `suite` says which ones.
+pub(super) fn of_ldbc(network: &Network, suite: Suite, report: &mut Growing<'_>) -> Result<Vec<Asked>> {
+    let Origin::Ldbc(folder) = &network.origin else { return Ok(Vec::new()) };
+    let set = QuerySet::named("ldbc-interactive");
+    let is_short = suite == Suite::ShortReads;
+    let answered = if is_short { short(network, &set, folder)? } else { complex(folder)? };
+    let mut all = Vec::new();
+    for query in set.queries.iter().filter(|query| query.name.starts_with(prefix(suite))) {
+        let runs: Vec<Run> = answered.iter().filter(|read| read.query == query.name).map(Read::run).collect();
+        if runs.is_empty() {
+            let why = format!("LDBC's {} was left out: the data set has no answers to it.", query.name);
+            report.note(suite.name(), why);
+            continue;
+        }
+        all.push(Asked {
+            case: format!("{}, LDBC's {}", network.name, query.name),
+            text: query.text.trim().to_owned(),
+            runs,
+            comparison: published::comparison(query),
+            unordered: query.unordered.clone(),
+        });
+    }
+    Ok(all)
+}
+
+/// The letters with which the names of a suite's reads begin.
+fn prefix(suite: Suite) -> &'static str {
+    if suite == Suite::ShortReads { "IS" } else { "IC" }
 }
 
 /// A read with its answer.
