@@ -111,7 +111,13 @@ fn live_sum(social: &Social) -> u64 {
 fn sum_live(social: &Social) -> Box<dyn Operation> {
     let database = social.database.clone();
     let labels = LabelFilter::Sets([social.knows].into());
-    let request = AdjacencyRequest { vertices: LabelFilter::Any, direction: Direction::Out, labels, share: Share::ALL };
+    let request = AdjacencyRequest {
+        vertices: LabelFilter::Any,
+        direction: Direction::Out,
+        labels,
+        share: Share::ALL,
+        pages: ScanCursor::default(),
+    };
     Box::new(move |_| {
         let transaction = database.begin_read()?;
         let mut total = 0u64;

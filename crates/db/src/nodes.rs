@@ -5,6 +5,7 @@ use std::sync::Arc;
 use mangrove_flow::{NodeRuntime, OpId, QueryControl, ReadCredit, Sharers};
 use mangrove_graph::{Error, Result, Share, Value};
 use mangrove_plan::PhysicalPlan;
+use mangrove_plan::physical::{Op, Stage};
 use mangrove_steps::{Meter, Rows, build, detach};
 use mangrove_virtual_nodes::{LateReader, Nodes, OwnedView, run_on_threads, run_with_helpers, run_with_late_reads};
 
@@ -111,8 +112,12 @@ fn run_in_turns(
     let control = Arc::new(control.drawing_on(settings.budget));
     let requirements = Arc::new(plan.requirements.clone());
     let built = build(plan, 1, false)?;
-    // A late view may hold memory after the run. So do the answers that a `where()` keeps until the query ends.
-    let frees_all = reader.is_none() && !(0..built.topology.len()).any(|id| built.topology.is_scope(id as OpId));
+    // A late view may hold memory after the run. So do the answers that a `where()` keeps until the query ends, and the
+    // sorted lists of a search for an edge.
+    let has_scope = (0..built.topology.len()).any(|id| built.topology.is_scope(id as OpId));
+    let searches =
+        |stage: &Stage| matches!(stage.operator, Op::FollowTo { .. } | Op::HasEdgeTo { .. } | Op::Intersect { .. });
+    let frees_all = reader.is_none() && !has_scope && !plan.root.stages.iter().any(searches);
     let mut home = NodeRuntime::new(0, 1, built.topology, built.operators, control.clone());
     home.begin(context(plan, &requirements, settings, Vec::new(), settings.view(), Share::ALL)?)?;
     // In every fourth run, messages wait in order everywhere.

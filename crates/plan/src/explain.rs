@@ -7,15 +7,16 @@ use mangrove_graph::{ElementKind, Value};
 
 use crate::logical::{ChooseOption, Condition, FilterKind, LabelTest, Operand, Test};
 use crate::physical::{
-    Access, Computation, ComputedOperand, Degree, DegreeTest, EdgeTo, LocalKind, LoopTest, Modulate, Op, Over,
-    PathRequirement, PhysicalPlan, Pipeline, Purpose, RepeatScope, Scheduling, Stage,
+    Access, Computation, ComputedOperand, Degree, DegreeTest, EdgeTo, EdgesOf, Factor, FactorForm, Leg, LocalKind,
+    LoopTest, Modulate, Op, Over, Pairing, PathRequirement, PatternCount, PhysicalPlan, Pipeline, Purpose, RepeatScope,
+    Scheduling, Stage, Weighing,
 };
 
 /// The plan as text.
 pub fn explain(plan: &PhysicalPlan) -> String {
     let mut text = String::new();
     if let Some(order) = &plan.order {
-        line(0, &format!("order: {order}"), &mut text);
+        line(0, order, &mut text);
     }
     let path = match &plan.requirements.path {
         PathRequirement::None => "none".to_owned(),
@@ -60,8 +61,10 @@ fn scope(name: &str, inner: &Pipeline, depth: usize, text: &mut String) {
 }
 
 fn nested(operator: &Op, depth: usize, text: &mut String) {
-    if let Op::Repeat(repeat) = operator {
-        return nested_loop(repeat, depth, text);
+    match operator {
+        Op::Repeat(repeat) => return nested_loop(repeat, depth, text),
+        Op::CountPattern(count) => weighings(count, depth, text),
+        _ => {}
     }
     operator.visit_nested(&mut |purpose, inner| match purpose {
         Purpose::FirstResult => scope("first result of", inner, depth, text),
@@ -74,7 +77,57 @@ fn nested(operator: &Op, depth: usize, text: &mut String) {
         Purpose::Until => scope("until", inner, depth, text),
         Purpose::Emit => scope("emit", inner, depth, text),
         Purpose::Ordered => pipeline(inner, depth, text),
+        Purpose::Instead => scope("on several nodes", inner, depth, text),
     });
+}
+
+/// How the variables of a pattern are weighed, a line for each.
+fn weighings(count: &PatternCount, depth: usize, text: &mut String) {
+    let ends = |ends: Option<usize>| ends.map_or(String::new(), |number| format!(" to weight {number}"));
+    let leg = |leg: &Leg| format!("{}{}", edges_text(&leg.edges), ends(leg.ends));
+    let factor = |factor: &Factor| {
+        let form = match factor.form {
+            FactorForm::Sum => "sum",
+            FactorForm::AtLeastOne => "sum, at least 1,",
+            FactorForm::Some => "is there an edge",
+            FactorForm::None => "is there no edge",
+        };
+        format!(" × {form} {}{}", edges_text(&factor.edges), ends(factor.ends))
+    };
+    let weighing = |weighing: &Weighing| {
+        let labels = weighing.labels.as_ref().map_or("all".to_owned(), |names| names.join(" | "));
+        let factors: String = weighing.factors.iter().map(factor).collect();
+        format!("{labels}{}{factors}", conditions_text(&weighing.conditions))
+    };
+    for (number, of) in count.weighings.iter().enumerate() {
+        line(depth, &format!("weight {number}: {}", weighing(of)), text);
+    }
+    line(depth, &format!("sum over {}", weighing(&count.root)), text);
+    match &count.pairing {
+        None => {}
+        Some(Pairing::Neighbors { first, second }) => {
+            line(depth, &format!("  × different pairs of {} and {}", leg(first), leg(second)), text);
+        }
+        Some(Pairing::Walk(walk)) => {
+            let mut what = format!(
+                "  × walks {} to weight {} and {} to weight {}",
+                edges_text(&walk.first),
+                walk.middle,
+                edges_text(&walk.second),
+                walk.ends
+            );
+            if let Some((edges, is_there)) = &walk.closing {
+                what += &format!(", with {} {}", if *is_there { "an edge" } else { "no edge" }, edges_text(edges));
+            }
+            if walk.differs {
+                what += ", not back";
+            }
+            if let Some(sibling) = &walk.sibling {
+                what += &format!(", × other {}", leg(sibling));
+            }
+            line(depth, &what, text);
+        }
+    }
 }
 
 /// The parts of a loop, in the order in which rows come to them.
@@ -119,6 +172,12 @@ fn edge_text(edge: &EdgeTo) -> String {
     let direction = format!("{:?}", edge.direction).to_lowercase();
     let labels = if edge.labels.is_empty() { String::new() } else { format!(" {}", edge.labels.join(" | ")) };
     format!("{direction}{labels} to {}", edge.name)
+}
+
+/// `out knows`
+fn edges_text(edges: &EdgesOf) -> String {
+    let direction = format!("{:?}", edges.direction).to_lowercase();
+    if edges.labels.is_empty() { direction } else { format!("{direction} {}", edges.labels.join(" | ")) }
 }
 
 /// `degree out knows`

@@ -29,7 +29,7 @@ use order::Chain;
 
 use crate::PlanOptions;
 use crate::facts::{GraphFacts, UsableIndex};
-use crate::graph::{self, Reordered};
+use crate::graph::{self, Counted, Reordered};
 use crate::interleaving::Interleaving;
 use crate::limits::{self, PLANNED_STEPS_MAX};
 use crate::logical::*;
@@ -50,7 +50,10 @@ pub fn lower_with(
 ) -> Result<PhysicalPlan> {
     let without_indexes = GraphFacts { indexes: Vec::new(), figures: facts.figures.clone() };
     let facts = if options.use_indexes { facts } else { &without_indexes };
+    let weigh = options.weigh && !traversal.is_mutating();
+    let counted = weigh.then(|| graph::count(traversal, configuration, facts, options.planner)).flatten();
     let Reordered { traversal: reordered, choice } = graph::reorder(traversal, configuration, facts, options.planner);
+    let written = traversal.steps.len();
     let traversal = reordered.as_ref().unwrap_or(traversal);
     let requirements = crate::requirements::requirements(traversal, configuration);
     let loops = RefCell::default();
@@ -81,16 +84,26 @@ pub fn lower_with(
         fills_from_here: Cell::new(false),
         applied: Applied::default(),
     };
-    let mut root = lowering.child(traversal)?;
-    if merges && !requirements.keep_earlier_objects() && !requirements.sacks {
-        let shows_order = lowering.interleaving.shows();
-        lowering.with_names(|names| lowering.applied.merge(&mut root.stages, shows_order, names));
-    }
+    let may_merge = merges && !requirements.keep_earlier_objects() && !requirements.sacks;
+    let mut how_counted = None;
+    let mut root = match counted {
+        None => lowering.merged(traversal, may_merge)?,
+        Some(Counted { mut count, steps, choice: chosen }) => {
+            // The steps after the count are the same in every order.
+            let (of_count, rest) = traversal.steps.split_at(traversal.steps.len() + steps - written);
+            count.rows = lowering.merged(&Traversal { steps: of_count.to_vec() }, may_merge)?;
+            let mut rest = lowering.merged(&Traversal { steps: rest.to_vec() }, may_merge)?;
+            let labels = count.rows.stages.last().map(|last| last.labels.clone()).unwrap_or_default();
+            rest.stages.insert(0, Stage { operator: Op::CountPattern(Box::new(count)), labels });
+            how_counted = Some(format!("count: {chosen}"));
+            rest
+        }
+    };
     policies::keep_read_orders(&mut root, OrderReader::STREAM)?;
     Ok(PhysicalPlan {
         root,
         rules: lowering.applied.names(),
-        order: choice,
+        order: how_counted.or(choice.map(|order| format!("order: {order}"))),
         mutating,
         interleaved: lowering.interleaving.shows(),
         pinned: mutating || traversal.uses_side_effects() || !configuration.side_effects.is_empty(),
@@ -185,6 +198,16 @@ impl Lowering<'_> {
     /// As [`Lowering::child`], for a caller that only looks at whether the traversal has a result.
     fn for_existence(&self, traversal: &Traversal) -> Result<Pipeline> {
         self.fused(traversal, true)
+    }
+
+    /// Lowers the outermost traversal, or a part of it; with `may_merge`, equal rows are merged on the way.
+    fn merged(&self, traversal: &Traversal, may_merge: bool) -> Result<Pipeline> {
+        let mut pipeline = self.child(traversal)?;
+        if may_merge {
+            let shows_order = self.interleaving.shows();
+            self.with_names(|names| self.applied.merge(&mut pipeline.stages, shows_order, names));
+        }
+        Ok(pipeline)
     }
 
     fn fused(&self, traversal: &Traversal, existence_only: bool) -> Result<Pipeline> {

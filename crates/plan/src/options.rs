@@ -23,6 +23,8 @@ pub struct PlanOptions {
     pub merge: bool,
     /// Find vertices by indexes.
     pub use_indexes: bool,
+    /// Count the matches of a pattern without a row for each, if the planner may choose.
+    pub weigh: bool,
     /// How the order of a walk or a `match()` is chosen.
     pub planner: Planner,
     /// For tests: every instance counts as heavy, and begins again in a group of its own if its scope allows that.
@@ -36,6 +38,7 @@ impl PlanOptions {
         fuse: false,
         merge: false,
         use_indexes: false,
+        weigh: false,
         planner: Planner::Written,
         set_all_apart: false,
     };
@@ -49,6 +52,7 @@ impl Default for PlanOptions {
             fuse: true,
             merge: true,
             use_indexes: true,
+            weigh: true,
             planner: Planner::Greedy,
             set_all_apart: false,
         }

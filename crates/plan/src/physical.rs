@@ -17,6 +17,7 @@ mod edge_to;
 mod modulate;
 mod nested;
 mod order_reader;
+mod pattern_count;
 mod reduced;
 mod scope;
 mod traits;
@@ -29,6 +30,7 @@ pub use edge_to::EdgeTo;
 pub use modulate::{Computation, Modulate, Over};
 pub use nested::Purpose;
 pub use order_reader::OrderReader;
+pub use pattern_count::{EdgesOf, Factor, FactorForm, Leg, Pairing, PatternCount, WalkPairing, Weighing};
 pub use reduced::Reduced;
 pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope, Scheduling};
 pub use traits::Role;
@@ -49,7 +51,7 @@ pub struct PhysicalPlan {
     pub root: Pipeline,
     /// The names of the physical rules that changed it, for `explain()`.
     pub rules: Vec<&'static str>,
-    /// The order of the first steps, if it was chosen, for `explain()`.
+    /// What was chosen for the first steps, and why, for `explain()`: their order, or a count without rows.
     pub order: Option<String>,
     /// The columns that every row carries.
     pub requirements: Requirements,
@@ -217,6 +219,8 @@ pub enum Op {
         /// Only with one of these labels; `None`: all.
         labels: Option<Vec<Name>>,
     },
+    /// The number of matches of a pattern, without a row for each: `V().out().in().count()`.
+    CountPattern(Box<PatternCount>),
 
     // ---- row by row ----
     /// Follows edges to neighbors, or to the edges themselves.

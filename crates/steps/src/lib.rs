@@ -18,7 +18,7 @@
 //! | `build` | numbers operators, and decides where the rows of each must be |
 //!
 //! Imports go from lower rows of this table to upper ones. The plan decides whether the path, bulk or loop counters of
-//! a row exist at all: a column that no operator reads is not there. The invariants STEPS-1 to STEPS-11 stand in the
+//! a row exist at all: a column that no operator reads is not there. The invariants STEPS-1 to STEPS-13 stand in the
 //! headers of the modules that keep them.
 
 #![forbid(unsafe_code)]

@@ -39,6 +39,7 @@ fn walk(txn: &Transaction) -> mangrove_graph::Result<usize> {
         vertices: LabelFilter::Any,
         labels: LabelFilter::Any,
         share: Share::ALL,
+        pages: ScanCursor::default(),
     };
     let mut count = 0;
     txn.for_each_adjacency(&request, &mut |runs| {

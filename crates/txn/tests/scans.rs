@@ -291,17 +291,33 @@ fn check_adjacency(view: &dyn GraphView, vertices: &[VertexId], along: &[LabelSe
     });
     for direction in [Direction::Out, Direction::In, Direction::Both] {
         for labels in [LabelFilter::Any, LabelFilter::Sets([along[1]].into())] {
+            let pages = ScanCursor::default();
+            let share = Share::ALL;
             let request =
-                AdjacencyRequest { vertices: LabelFilter::Any, direction, labels: labels.clone(), share: Share::ALL };
-            let mut found = Vec::new();
-            view.for_each_adjacency(&request, &mut |runs| {
-                for (at, (vertex, neighbors, edges)) in runs.iter().enumerate() {
-                    assert_eq!((vertex, neighbors), (runs.vertex(at), runs.neighbors(at)));
-                    found.extend(neighbors.iter().zip(edges).map(|(n, e)| (vertex, *n, *e)));
+                AdjacencyRequest { vertices: LabelFilter::Any, direction, labels: labels.clone(), share, pages };
+            let found_on = |pages: ScanCursor, found: &mut Vec<_>| {
+                let request = AdjacencyRequest { pages, ..request.clone() };
+                view.for_each_adjacency(&request, &mut |runs| {
+                    for (at, (vertex, neighbors, edges)) in runs.iter().enumerate() {
+                        assert_eq!((vertex, neighbors), (runs.vertex(at), runs.neighbors(at)));
+                        found.extend(neighbors.iter().zip(edges).map(|(n, e)| (vertex, *n, *e)));
+                    }
+                    Ok(())
+                })
+                .unwrap();
+            };
+            let (mut found, mut in_parts) = (Vec::new(), Vec::new());
+            found_on(pages, &mut found);
+            // Ranges of pages that are cut in two, and in two again.
+            let mut ranges = vec![pages];
+            for _ in 0..2 {
+                for at in 0..ranges.len() {
+                    let rest = view.split_scan(ElementKind::Vertex, &LabelFilter::Any, share, &mut ranges[at]);
+                    ranges.extend(rest);
                 }
-                Ok(())
-            })
-            .unwrap();
+            }
+            ranges.into_iter().for_each(|range| found_on(range, &mut in_parts));
+            in_parts.sort_unstable();
             let expected = expand(view, vertices, direction, 1_000).into_iter();
             let mut expected: Vec<_> = expected
                 .filter(|(_, _, edge)| labels.takes(label_of[edge]))
@@ -310,6 +326,7 @@ fn check_adjacency(view: &dyn GraphView, vertices: &[VertexId], along: &[LabelSe
             found.sort_unstable();
             expected.sort_unstable();
             assert_eq!(found, expected, "{direction:?} {labels:?}");
+            assert_eq!(in_parts, expected, "{direction:?} {labels:?}, by ranges of pages");
         }
     }
 }
@@ -360,6 +377,7 @@ fn a_run_too_long_for_a_descriptor_is_shown_in_place() {
         direction: Direction::Out,
         labels: LabelFilter::Any,
         share: Share::ALL,
+        pages: ScanCursor::default(),
     };
     let mut found = Vec::new();
     let each = &mut |runs: &AdjacencyRuns<'_>| {

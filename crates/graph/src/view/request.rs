@@ -163,4 +163,6 @@ pub struct AdjacencyRequest {
     pub labels: LabelFilter,
     /// The tablets whose vertices are shown.
     pub share: Share,
+    /// The pages whose vertices are shown: those of a scan of vertices that begins here. Offsets count as 0.
+    pub pages: ScanCursor,
 }

@@ -81,7 +81,7 @@ fn may_have_orders(steps: &[StepNode]) -> bool {
 }
 
 /// Returns true if nothing but the bag of results can be observed, besides what steps read of paths and names.
-fn only_results_show(traversal: &Traversal, configuration: &Configuration) -> bool {
+pub(super) fn only_results_show(traversal: &Traversal, configuration: &Configuration) -> bool {
     let Configuration { side_effects, path, policy, sack, one_bulk, productive_by, seed, .. } = configuration;
     let is_configured = *path || *one_bulk || !policy.is_default() || sack.is_some() || productive_by.is_some();
     !is_configured
@@ -91,7 +91,7 @@ fn only_results_show(traversal: &Traversal, configuration: &Configuration) -> bo
 }
 
 /// Returns true if no two steps have the same label.
-fn gives_names_once(traversal: &Traversal) -> bool {
+pub(super) fn gives_names_once(traversal: &Traversal) -> bool {
     let mut given = std::collections::HashSet::new();
     let mut once = true;
     traversal.visit(&mut |node| once &= node.labels.iter().all(|label| given.insert(label.clone())));
@@ -152,16 +152,20 @@ fn is_total(condition: &Condition) -> bool {
     }
 }
 
-struct Builder {
-    graph: QueryGraph,
-    names: HashMap<Name, usize>,
-    current: usize,
+/// Reads steps into a graph.
+pub(super) struct Builder {
+    pub graph: QueryGraph,
+    /// The variable that each name stands for.
+    pub names: HashMap<Name, usize>,
+    /// The variable that rows are at.
+    pub current: usize,
     /// True if the last step is the one that the current variable comes from, or a condition of it.
     is_fresh: bool,
 }
 
 impl Builder {
-    fn begin(first: &StepNode) -> Option<Self> {
+    /// Begins with the first step of a traversal.
+    pub fn begin(first: &StepNode) -> Option<Self> {
         let StepNode { step: Step::Vertices { ids, conditions }, labels, policy, position } = first else {
             return None;
         };
@@ -185,7 +189,7 @@ impl Builder {
     }
 
     /// Takes a step into the graph. Returns false if it does not belong there.
-    fn take(&mut self, node: &StepNode) -> bool {
+    pub fn take(&mut self, node: &StepNode) -> bool {
         let is_full = self.graph.variables.len() == MEMBERS_MAX || self.graph.tests.len() == MEMBERS_MAX;
         if !node.policy.is_default() || is_full || !self.take_step(node) {
             return false;

@@ -13,9 +13,9 @@ use crate::facts::GraphFacts;
 use crate::logical::Condition;
 
 /// An order replaces the written one if that costs at least this many times as much.
-const GAIN: f64 = 1.5;
+pub(super) const GAIN: f64 = 1.5;
 /// A written order that costs less, in nanoseconds, stays.
-const LIGHT: f64 = 100_000.0;
+pub(super) const LIGHT: f64 = 100_000.0;
 /// The most variables that rows may begin at which are tried.
 const STARTS_MAX: usize = 6;
 
@@ -65,6 +65,13 @@ pub(super) fn written(graph: &QueryGraph) -> Order {
     }
     progress.make_tests();
     progress.order
+}
+
+/// The cost of the cheapest order in nanoseconds.
+pub(super) fn cheapest_cost(graph: &QueryGraph, estimator: &Estimator<'_>) -> f64 {
+    let orders = starts(graph, estimator).into_iter().map(|start| greedy(graph, estimator, start));
+    let costs = orders.chain([written(graph)]).map(|order| Tally::of(graph, estimator, &order).cost);
+    costs.fold(f64::INFINITY, f64::min)
 }
 
 /// The cheapest order, as far as statistics tell.

@@ -20,6 +20,7 @@ use mangrove_gremlin::Comparison;
 use super::{QueryGraph, Variable};
 use crate::facts::{Figures, GraphFacts, UsableIndex};
 use crate::logical::{Condition, Name, Test};
+use crate::physical::EdgesOf;
 
 /// The vertices that a label, and a graph without statistics, is taken to have.
 const UNKNOWN_VERTICES: f64 = 10_000.0;
@@ -48,6 +49,7 @@ pub(super) struct Whereabouts {
 
 /// What is known about the members of a query graph.
 pub(super) struct Estimator<'a> {
+    figures: Option<&'a Figures>,
     statistics: Option<&'a Statistics>,
     /// For each variable, the label sets that its conditions take, or all; and the part that other conditions leave.
     ends: Vec<(LabelSets, f64)>,
@@ -78,7 +80,8 @@ impl<'a> Estimator<'a> {
     pub fn new(graph: &QueryGraph, facts: &'a GraphFacts) -> Self {
         let figures = facts.figures.as_ref();
         let statistics = figures.map(|figures| &*figures.statistics);
-        let mut estimator = Estimator { statistics, ends: Vec::new(), edges: Vec::new(), is_found: Vec::new() };
+        let mut estimator =
+            Estimator { figures, statistics, ends: Vec::new(), edges: Vec::new(), is_found: Vec::new() };
         for variable in &graph.variables {
             let labels: Vec<&[Name]> = variable.conditions.iter().filter_map(labels_of).collect();
             let sets = LabelSets::of(&labels, figures);
@@ -185,6 +188,33 @@ impl<'a> Estimator<'a> {
         (there * back / edges.max(1.0)).min(there.min(back))
     }
 
+    /// How many vertices of a variable's labels have labels with such edges, and how many edges they have.
+    pub fn reach(&self, variable: usize, edges: &EdgesOf) -> Reach {
+        let names: &[&[Name]] = if edges.labels.is_empty() { &[] } else { &[&edges.labels] };
+        let followed = LabelSets::of(names, self.figures);
+        let mut reach = Reach { vertices: 0.0, edges: 0.0 };
+        for label in self.label_sets().filter(|label| self.ends[variable].0.takes(label.label)) {
+            let tables = label.tables().iter();
+            let of_request = tables.filter(|d| follows(edges.direction, d.table) && followed.takes(d.table.label));
+            let count: u64 = of_request.map(|degrees| degrees.edges).sum();
+            if count > 0 {
+                reach.vertices += label.vertices as f64;
+                reach.edges += count as f64;
+            }
+        }
+        reach
+    }
+
+    /// The ends of two hops from a variable over another one, between any two atoms of a graph.
+    pub fn walks(&self, graph: &QueryGraph, from: usize, [first, second]: [usize; 2]) -> f64 {
+        let (_, rows, mut at) = self.begin(from);
+        let middle = graph.atoms[first].other(from);
+        let hop = self.hop(first, graph.atoms[first].direction_from(from), middle, &mut at);
+        let mut at = hop.end;
+        let ends = &graph.atoms[second];
+        rows * hop.rows * self.hop(second, ends.direction_from(middle), ends.other(middle), &mut at).neighbors
+    }
+
     /// The edges along an atom of a row.
     fn degree(&self, atom: usize, direction: Direction, at: &Whereabouts) -> f64 {
         let mut sum = 0.0;
@@ -209,6 +239,12 @@ impl<'a> Estimator<'a> {
             each(degrees.table, count, mean);
         }
     }
+}
+
+/// Vertices and their edges.
+pub(super) struct Reach {
+    pub vertices: f64,
+    pub edges: f64,
 }
 
 /// The estimate of a hop of one row.

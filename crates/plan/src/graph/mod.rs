@@ -24,6 +24,7 @@ mod build;
 #[cfg(test)]
 mod canonical;
 mod choose;
+mod count;
 mod emit;
 mod estimate;
 #[cfg(test)]
@@ -160,9 +161,12 @@ pub(crate) struct Reordered {
     pub choice: Option<String>,
 }
 
-/// Returns true if the order of a traversal's steps may be chosen: statistics are then of use.
+pub(crate) use count::{Counted, count};
+
+/// Returns true if the order of a traversal's steps may be chosen, or how they are counted: statistics are then of use.
 pub fn may_reorder(traversal: &Traversal, configuration: &Configuration, planner: Planner) -> bool {
-    configuration.planner_or(planner) != Planner::Written && build::build(traversal, configuration).is_some()
+    configuration.planner_or(planner) != Planner::Written
+        && (build::build(traversal, configuration).is_some() || count::may_count(traversal, configuration))
 }
 
 /// Chooses the order of a traversal's first steps.

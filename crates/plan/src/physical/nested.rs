@@ -29,13 +29,15 @@ pub enum Purpose<'a> {
     Members,
     /// It takes all rows and keeps their order.
     Ordered,
+    /// It runs instead of the operator on several nodes.
+    Instead,
 }
 
 impl Purpose<'_> {
     /// Returns true if the pipeline sees the operator's own stream: a barrier in it meets all rows.
     pub fn is_of_stream(self) -> bool {
         match self {
-            Purpose::Branch | Purpose::Option(_) | Purpose::Body | Purpose::Ordered => true,
+            Purpose::Branch | Purpose::Option(_) | Purpose::Body | Purpose::Ordered | Purpose::Instead => true,
             Purpose::FirstResult
             | Purpose::Existence
             | Purpose::Scope
@@ -91,6 +93,7 @@ macro_rules! define_visitor {
                     }
                 }
                 Op::Group { value, .. } => visit(Purpose::Members, value),
+                Op::CountPattern(count) => visit(Purpose::Instead, &$($mutability)? count.rows),
                 Op::Ordered { pipeline, .. } => visit(Purpose::Ordered, pipeline),
                 Op::Vertices { .. }
                 | Op::Edges { .. }

@@ -104,6 +104,7 @@ impl Op {
             Op::Inject(_) => barrier("inject").makes_objects(),
             Op::Call { .. } => reading("call").makes_objects().leaves_traces(),
             Op::CountAll { .. } => reduction("count all"),
+            Op::CountPattern(_) => reduction("count a pattern").counts_by_bulk(),
 
             Op::Expand { .. } => reading("expand").makes_objects().hops(),
             // A row that stays has no new object.

@@ -10,6 +10,7 @@
 //! | [`order`], [`range`], [`sample`], [`time_limit`] | `order()`, `limit()`, `range()`, `tail()`, `sample()`, `coin()`, `timeLimit()` |
 //! | [`dedup`], [`seen`], [`seen_key`], [`element_set`], [`shared_seen`], [`shared_bits`], [`known_keys`], [`visited`] | `dedup()` |
 //! | [`barrier_step`], [`merge`], [`passing_merge`], [`shared_merge`], [`vertex_bulks`], `vertex_runs`, `sort_by_id` | `barrier()`, and merging of equal traversers |
+//! | [`pattern_count`] | counts of patterns without rows |
 //! | [`group_count`], [`tree`], [`side_effect`], [`subgraph`], [`shared_map`] | `groupCount()`, `tree()`, `aggregate()`, `cap()`, `subgraph()` |
 //! | [`inject`] | `inject()` |
 //!
@@ -27,6 +28,7 @@ pub(crate) mod numbers;
 pub(crate) mod order;
 pub(crate) mod partial;
 pub(crate) mod passing_merge;
+pub(crate) mod pattern_count;
 pub(crate) mod per_thread;
 pub(crate) mod range;
 pub(crate) mod reduce;

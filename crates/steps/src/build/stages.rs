@@ -16,6 +16,7 @@ use crate::barrier::group_count::GroupCount;
 use crate::barrier::inject::Inject;
 use crate::barrier::order::Order;
 use crate::barrier::passing_merge::PassingMerge;
+use crate::barrier::pattern_count::CountPattern;
 use crate::barrier::range::{Range, Tail};
 use crate::barrier::reduce::{Reduce, ReduceKind};
 use crate::barrier::reduce_many::ReduceMany;
@@ -66,6 +67,18 @@ impl Builder {
                 let count = CountAll { kind: *kind, labels: labels.clone() };
                 let next = self.row(&tail, RowLocation::Everywhere, stage, false, count)?;
                 self.total(&next, stage)?
+            }
+            Op::CountPattern(count) if self.nodes == 1 => {
+                let may_share = self.may_share();
+                self.gather(&tail, stage, CountPattern::new(count, remember, may_share))?
+            }
+            Op::CountPattern(count) => {
+                // A node sees only its own lists.
+                let mut next = tail;
+                for stage in &count.rows.stages {
+                    next = self.stage(stage, next, first)?;
+                }
+                next
             }
             Op::CountExpand(degree) => {
                 let count = CountEdges(DegreeReader::new(degree));

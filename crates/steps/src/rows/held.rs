@@ -442,7 +442,7 @@ pub(crate) fn rows_by_instance(
 }
 
 /// Returns rows of instance 0 with empty paths and no bindings.
-fn rows_of_one(objects: Vec<Value>, context: &ExecutionContext) -> Rows {
+pub(crate) fn rows_of_one(objects: Vec<Value>, context: &ExecutionContext) -> Rows {
     let count = objects.len();
     let mut rows = Rows::of(ObjectColumn::from_values(objects));
     rows.path = context.paths().then(|| vec![None; count]);

@@ -13,6 +13,7 @@
 //! with headers are known ahead. Headers, tails and the version words of the edges in the tails are loaded for
 //! many lists at a time, in steps whose misses overlap ([`AdjacencyWalk::load_ahead`]).
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use mangrove_graph::{AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, LabelSetId, Result, VertexId};
@@ -36,8 +37,16 @@ pub(crate) fn for_each(
     each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut walk = AdjacencyWalk { view, each, buffers: TableBuffers::default(), filtered: FilteredRuns::default() };
-    for tablet in view.store.tablets.iter().filter(|tablet| request.share.takes(tablet.id)) {
-        for number in 0..tablet.vertices.count() {
+    let (from, until) = (request.pages, request.pages.until);
+    let tablets = view.store.tablets.iter().enumerate().skip(from.tablet as usize);
+    for (at, tablet) in tablets.filter(|(_, tablet)| request.share.takes(tablet.id)) {
+        let first = if at == from.tablet as usize { from.page as usize } else { 0 };
+        let end = match at.cmp(&(until.0 as usize)) {
+            Ordering::Less => tablet.vertices.count(),
+            Ordering::Equal => tablet.vertices.count().min(until.1 as usize),
+            Ordering::Greater => return Ok(()),
+        };
+        for number in first..end {
             if let Some(page) = tablet.vertices.get(number).filter(|page| request.vertices.takes(page.core.label)) {
                 let first = VertexId::new(tablet.id, number as u64 * PAGE_SLOTS);
                 walk.page(request, tablet, page, first)?;

@@ -1,0 +1,220 @@
+//! The ways in which a tree may be weighed: which variable is the root, and how comparisons are worked into its weight.
+//!
+//! | comparisons | form |
+//! |---|---|
+//! | none | any variable is the root |
+//! | two variables differ, with one between them | that one is the root; its neighbors are paired |
+//! | two variables differ or an edge closes the walk between them, with one between them | one of the two is the root; two hops lead to the other |
+//! | as the last, and the end differs from a neighbor of the root | the same |
+//!
+//! A pattern with other comparisons has no form.
+
+use super::super::{Atom, Set};
+use super::read::{Closing, Pattern};
+use crate::logical::Condition;
+use crate::physical::{EdgesOf, Factor, FactorForm, Leg, Pairing, PatternCount, Pipeline, WalkPairing, Weighing};
+
+/// A way to weigh a pattern.
+pub(super) struct Form {
+    pub count: PatternCount,
+    /// The variable of each weighing, and that of the root.
+    pub variables: Vec<usize>,
+    pub root: usize,
+    /// The atoms of a walk of two hops from the root.
+    pub hops: [usize; 2],
+}
+
+/// All forms of a pattern.
+pub(super) fn forms(pattern: &Pattern) -> Vec<Form> {
+    match (&pattern.differ[..], &pattern.closings[..]) {
+        ([], []) => roots(pattern).into_iter().filter_map(|root| Weigher::new(pattern).alone(root)).collect(),
+        ([(a, b)], []) => {
+            let mut forms: Vec<Form> = pairs(pattern, *a, *b).into_iter().collect();
+            for (root, end) in [(*a, *b), (*b, *a)] {
+                forms.extend(walk(pattern, root, end, None));
+                // The root is between the two: one of them is its neighbor.
+                for at in atoms_of(pattern, root) {
+                    forms.extend(walk(pattern, pattern.graph.atoms[at].other(root), end, None));
+                }
+            }
+            forms
+        }
+        (_, [closing]) => {
+            let Closing { from, to, edges, .. } = closing;
+            let reversed = EdgesOf { direction: edges.direction.reverse(), labels: edges.labels.clone() };
+            let ways = [(*from, *to, edges.clone()), (*to, *from, reversed)];
+            ways.into_iter()
+                .filter_map(|(root, end, e)| walk(pattern, root, end, Some((e, closing.is_there))))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The variables that may be the root: all but the ends of optional hops.
+fn roots(pattern: &Pattern) -> Vec<usize> {
+    let is_optional = |variable: &usize| {
+        pattern.graph.atoms.iter().enumerate().any(|(at, atom)| pattern.optional & 1 << at != 0 && atom.to == *variable)
+    };
+    (0..pattern.graph.variables.len()).filter(|variable| !is_optional(variable)).collect()
+}
+
+/// The atoms of a variable.
+fn atoms_of(pattern: &Pattern, variable: usize) -> impl Iterator<Item = usize> + '_ {
+    let touches = move |atom: &Atom| atom.from == variable || atom.to == variable;
+    (0..pattern.graph.atoms.len()).filter(move |&at| touches(&pattern.graph.atoms[at]))
+}
+
+/// The atoms between two variables that have one variable between them, which must be followed, and that variable.
+fn two_hops(pattern: &Pattern, from: usize, to: usize) -> Option<(usize, usize, usize)> {
+    let is_followed = |at: &usize| pattern.optional & 1 << at == 0;
+    for first in atoms_of(pattern, from).filter(is_followed) {
+        let middle = pattern.graph.atoms[first].other(from);
+        let leads = |at: &usize| *at != first && pattern.graph.atoms[*at].other(middle) == to;
+        if let Some(second) = atoms_of(pattern, middle).filter(is_followed).find(leads) {
+            return Some((first, middle, second));
+        }
+    }
+    None
+}
+
+/// The form in which two neighbors of the root differ.
+fn pairs(pattern: &Pattern, a: usize, b: usize) -> Option<Form> {
+    let (first, root, second) = two_hops(pattern, a, b)?;
+    let mut weigher = Weigher::new(pattern);
+    let legs = [weigher.leg(first, root), weigher.leg(second, root)];
+    let mut weighing = weigher.weighing(root, 1 << first | 1 << second);
+    for leg in &legs {
+        weighing.factors.push(leg.as_factor());
+    }
+    let [first, second] = legs;
+    Some(weigher.form(root, weighing, Some(Pairing::Neighbors { first, second })))
+}
+
+/// The form in which two hops lead from a root to an end that is compared.
+fn walk(pattern: &Pattern, root: usize, end: usize, closing: Option<(EdgesOf, bool)>) -> Option<Form> {
+    let (first, middle, second) = two_hops(pattern, root, end)?;
+    let (mut differs, mut sibling) = (false, None);
+    for &(a, b) in &pattern.differ {
+        let other = if a == end { b } else { a };
+        if a != end && b != end || a == b {
+            return None;
+        }
+        if other == root {
+            differs = true;
+            continue;
+        }
+        let is_neighbor = |at: &usize| pattern.graph.atoms[*at].other(root) == other && pattern.optional & 1 << at == 0;
+        let atom = atoms_of(pattern, root).filter(|at| *at != first).find(is_neighbor)?;
+        if sibling.replace(atom).is_some_and(|known| known != atom) {
+            return None;
+        }
+    }
+    if !differs && sibling.is_none() && closing.is_none() {
+        return None;
+    }
+    let atom = |at: usize, from: usize| edges_of(&pattern.graph.atoms[at], from);
+    let mut weigher = Weigher::new(pattern);
+    let mut ends = weigher.weighing(end, 1 << second);
+    if ends.is_any() {
+        ends.factors.push(Factor { edges: atom(second, end), ends: None, form: FactorForm::Some });
+    }
+    let ends = weigher.push(end, ends);
+    let mut between = weigher.weighing(middle, 1 << first | 1 << second);
+    between.factors.push(Factor { edges: atom(second, middle), ends: Some(ends), form: FactorForm::Some });
+    let middle_weights = weigher.push(middle, between);
+    let sibling_leg = sibling.map(|at| weigher.leg(at, root));
+    let mut weighing = weigher.weighing(root, 1 << first | sibling.map_or(0, |at| 1 << at));
+    weighing.factors.extend(sibling_leg.as_ref().map(Leg::as_factor));
+    weighing.factors.push(Factor { edges: atom(first, root), ends: Some(middle_weights), form: FactorForm::Some });
+    let walk = WalkPairing {
+        first: atom(first, root),
+        middle: middle_weights,
+        second: atom(second, middle),
+        ends,
+        closing,
+        differs,
+        sibling: sibling_leg,
+    };
+    Some(Form { hops: [first, second], ..weigher.form(root, weighing, Some(Pairing::Walk(Box::new(walk)))) })
+}
+
+fn edges_of(atom: &Atom, from: usize) -> EdgesOf {
+    EdgesOf { direction: atom.direction_from(from), labels: atom.labels.clone() }
+}
+
+impl Leg {
+    /// The factor by which only vertices are left that have such an edge.
+    fn as_factor(&self) -> Factor {
+        Factor { edges: self.edges.clone(), ends: self.ends, form: FactorForm::Some }
+    }
+}
+
+impl Weighing {
+    /// Returns true if all vertices have the weight 1.
+    fn is_any(&self) -> bool {
+        self.labels.is_none() && self.conditions.is_empty() && self.factors.is_empty()
+    }
+}
+
+/// Weighs variables, the leaves first.
+struct Weigher<'a> {
+    pattern: &'a Pattern,
+    weighings: Vec<Weighing>,
+    variables: Vec<usize>,
+}
+
+impl<'a> Weigher<'a> {
+    fn new(pattern: &'a Pattern) -> Self {
+        Weigher { pattern, weighings: Vec::new(), variables: Vec::new() }
+    }
+
+    fn push(&mut self, variable: usize, weighing: Weighing) -> usize {
+        self.weighings.push(weighing);
+        self.variables.push(variable);
+        self.weighings.len() - 1
+    }
+
+    /// How a variable is weighed, with all that hangs on it, except along some atoms.
+    fn weighing(&mut self, variable: usize, without: Set) -> Weighing {
+        let pattern = self.pattern;
+        let mut weighing = Weighing::default();
+        for condition in &pattern.graph.variables[variable].conditions {
+            match condition {
+                Condition::LabelIn(names) if weighing.labels.is_none() => weighing.labels = Some(names.clone()),
+                condition => weighing.conditions.push(condition.clone()),
+            }
+        }
+        for (_, edges, is_there) in pattern.tests.iter().filter(|(of, ..)| *of == variable) {
+            let form = if *is_there { FactorForm::Some } else { FactorForm::None };
+            weighing.factors.push(Factor { edges: edges.clone(), ends: None, form });
+        }
+        for at in atoms_of(pattern, variable).filter(|at| without & 1 << at == 0) {
+            let Leg { edges, ends } = self.leg(at, variable);
+            let form = if pattern.optional & 1 << at == 0 { FactorForm::Sum } else { FactorForm::AtLeastOne };
+            weighing.factors.push(Factor { edges, ends, form });
+        }
+        weighing
+    }
+
+    /// The edges of an atom from one of its ends, with the weights of what hangs on the other end.
+    fn leg(&mut self, at: usize, from: usize) -> Leg {
+        let atom = &self.pattern.graph.atoms[at];
+        let other = atom.other(from);
+        let weighing = self.weighing(other, 1 << at);
+        let ends = (!weighing.is_any()).then(|| self.push(other, weighing));
+        Leg { edges: edges_of(atom, from), ends }
+    }
+
+    /// The form with a root.
+    fn form(self, root: usize, weighing: Weighing, pairing: Option<Pairing>) -> Form {
+        let count = PatternCount { weighings: self.weighings, root: weighing, pairing, rows: Pipeline::default() };
+        Form { count, variables: self.variables, root, hops: [0; 2] }
+    }
+
+    /// The form of a pattern without comparisons.
+    fn alone(mut self, root: usize) -> Option<Form> {
+        let weighing = self.weighing(root, 0);
+        Some(self.form(root, weighing, None))
+    }
+}

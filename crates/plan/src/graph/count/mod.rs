@@ -1,0 +1,88 @@
+//! Counting the matches of a pattern without a row for each.
+//!
+//! What is only counted need not be made. If the first steps of a traversal end in `count()` and are a tree of hops, the
+//! count is a sum of products. `V().hasLabel('a').out('x').in('y').count()` is the sum over the vertices between the hops
+//! of their degrees in both directions. In general each variable of the tree is *weighed*, from the leaves to a root:
+//!
+//! ```text
+//! weight(v) = [v meets the conditions] · Π over the hops to children: Σ over the ends u of the hop: weight(u)
+//! count     = Σ over the vertices of the root: weight(v)
+//! ```
+//!
+//! So each edge is looked at once, however many walks go over it. `optional(out())` makes a factor at least 1, `where(out())`
+//! makes it 1 or 0. Two variables that must differ, and an edge that must (not) close a walk, are in the weight of the
+//! root ([`Pairing`](crate::physical::Pairing)).
+//!
+//! | file | content |
+//! |---|---|
+//! | `read.rs` | the steps, as a tree and comparisons |
+//! | `forms.rs` | the ways in which a tree may be weighed |
+//! | `cost.rs` | what they cost |
+//!
+//! - **PLAN-12.** The count is that of the rows. The conditions of PLAN-11 hold; the hops are a tree; every other step is
+//!   one that `read.rs` lists. All weights are products and sums of numbers that are not negative, so an overflow on the
+//!   way shows in the result, or is multiplied by 0.
+
+mod cost;
+mod forms;
+mod read;
+
+use super::choose::{self, GAIN, LIGHT};
+use super::estimate::Estimator;
+use crate::facts::GraphFacts;
+use crate::logical::{Configuration, Traversal};
+use crate::options::Planner;
+use crate::physical::PatternCount;
+
+/// A count without rows, instead of the first steps of a traversal.
+pub(crate) struct Counted {
+    /// The count, without the rows that it replaces.
+    pub count: PatternCount,
+    /// How many steps it stands for.
+    pub steps: usize,
+    /// What was chosen, for `explain()`.
+    pub choice: String,
+}
+
+/// Returns true if a traversal begins with a count of a pattern.
+pub(super) fn may_count(traversal: &Traversal, configuration: &Configuration) -> bool {
+    read::read(traversal, configuration).is_some_and(|pattern| !forms::forms(&pattern).is_empty())
+}
+
+/// Chooses how the matches of a pattern are counted; `None`: with rows.
+pub(crate) fn count(
+    traversal: &Traversal,
+    configuration: &Configuration,
+    facts: &GraphFacts,
+    planner: Planner,
+) -> Option<Counted> {
+    let planner = configuration.planner_or(planner);
+    if planner == Planner::Written {
+        return None;
+    }
+    let pattern = read::read(traversal, configuration)?;
+    let mut forms = forms::forms(&pattern);
+    let steps = pattern.steps;
+    if let Planner::Forced(seed) = planner {
+        // Every other seed leaves the rows to the choice of an order.
+        let count = forms.len() as u64;
+        if count == 0 || seed % 2 == 0 {
+            return None;
+        }
+        let form = forms.swap_remove((seed / 2 % count) as usize);
+        return Some(Counted { count: form.count, steps, choice: format!("by seed {seed}") });
+    }
+    let estimator = Estimator::new(&pattern.graph, facts);
+    if !estimator.is_informed() {
+        return None;
+    }
+    let with_rows = choose::cheapest_cost(&pattern.graph, &estimator);
+    if with_rows < LIGHT {
+        return None;
+    }
+    let costs = forms.into_iter().map(|mut form| (cost::cost(&mut form, &pattern, &estimator), form));
+    let (cost, form) = costs.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let millis = |nanos: f64| format!("{:.1} ms", nanos / 1e6);
+    let choice = format!("without rows; expected cost {}; with rows {}", millis(cost), millis(with_rows));
+    (cost * GAIN < with_rows).then_some(Counted { count: form.count, steps, choice })
+}

@@ -1,0 +1,223 @@
+//! From the first steps of a traversal to a tree of hops, with comparisons.
+//!
+//! The steps of `build.rs` are read as it reads them, and these, too:
+//!
+//! | step | becomes |
+//! |---|---|
+//! | `optional(out())`, and then `select()` or the count | an atom that counts at least once |
+//! | `barrier()` | nothing |
+//! | `map(out().fold()).as('l')`, and then `select()` | the list of the variable's neighbors |
+//! | `where(without('l'))` | an edge that must not be there; `within`: must be there |
+//! | `not(out().where(eq('a')))` | an edge that must not be there; `where`: must be there |
+//! | `where(out())`, `not(out())` | a test of a degree |
+//! | `count()` | the end |
+//!
+//! Any other step means that rows are counted (PLAN-12).
+
+use std::collections::HashMap;
+
+use mangrove_gremlin::Comparison;
+
+use super::super::build::{Builder, gives_names_once, only_results_show};
+use super::super::{MEMBERS_MAX, QueryGraph, Set, TestKind};
+use crate::logical::{By, Configuration, FilterKind, LabelTest, Name, Reduction, Step, StepNode, Traversal};
+use crate::physical::{EdgesOf, PathRequirement};
+use crate::requirements::requirements;
+
+/// A tree of hops that is only counted.
+pub(super) struct Pattern {
+    /// Its variables and atoms. An atom leads from the variable that is nearer to the first one. Tests are those of the
+    /// steps, for estimates.
+    pub graph: QueryGraph,
+    /// The atoms whose ends count at least once.
+    pub optional: Set,
+    /// Pairs of variables that are different vertices.
+    pub differ: Vec<(usize, usize)>,
+    /// Edges between variables that must, or must not, be there.
+    pub closings: Vec<Closing>,
+    /// Edges that variables must, or must not, have.
+    pub tests: Vec<(usize, EdgesOf, bool)>,
+    /// How many steps it was read from, with the `count()`.
+    pub steps: usize,
+}
+
+/// Edges from one variable to another that must be there (true), or must not.
+pub(super) struct Closing {
+    pub from: usize,
+    pub to: usize,
+    pub edges: EdgesOf,
+    pub is_there: bool,
+}
+
+/// The pattern that a traversal begins with, if it is only counted.
+pub(super) fn read(traversal: &Traversal, configuration: &Configuration) -> Option<Pattern> {
+    let steps = may_be_counted(&traversal.steps)?;
+    if !only_results_show(traversal, configuration) || !gives_names_once(traversal) {
+        return None;
+    }
+    if requirements(traversal, configuration).path != PathRequirement::None {
+        return None;
+    }
+    let mut reader = Reader::begin(traversal.steps.first()?)?;
+    if !traversal.steps[1..steps - 1].iter().all(|node| reader.take(node)) {
+        return None;
+    }
+    let pattern = reader.end(steps)?;
+    let is_tree = pattern.graph.atoms.len() + 1 == pattern.graph.variables.len();
+    (is_tree && pattern.graph.atoms.len() <= MEMBERS_MAX).then_some(pattern)
+}
+
+/// A look that is enough for most traversals: the number of steps up to the first `count()`, if there are hops before it
+/// and no step that is never counted without rows.
+fn may_be_counted(steps: &[StepNode]) -> Option<usize> {
+    let [StepNode { step: Step::Vertices { ids: None, .. }, .. }, rest @ ..] = steps else { return None };
+    let mut hops = 0;
+    for (at, node) in rest.iter().enumerate() {
+        match &node.step {
+            Step::Expand { to_edges: false, .. } | Step::Optional(_) => hops += 1,
+            Step::Has(_)
+            | Step::Select { .. }
+            | Step::WherePredicate { .. }
+            | Step::FilterTraversal(..)
+            | Step::Identity
+            | Step::Barrier { norm_sack: false }
+            | Step::Map { .. } => {}
+            Step::Reduce(Reduction::Count) if hops > 0 && node.policy.is_default() => return Some(at + 2),
+            _ => return None,
+        }
+    }
+    None
+}
+
+struct Reader {
+    builder: Builder,
+    /// The variables whose neighbors are in lists, by the names of these lists.
+    lists: HashMap<Name, (usize, EdgesOf)>,
+    optional: Set,
+    closings: Vec<Closing>,
+    /// True if the row may be at something else than the current variable: at a list, or at the row of an `optional()`.
+    is_elsewhere: bool,
+}
+
+impl Reader {
+    fn begin(first: &StepNode) -> Option<Self> {
+        let builder = Builder::begin(first)?;
+        Some(Reader { builder, lists: HashMap::new(), optional: 0, closings: Vec::new(), is_elsewhere: false })
+    }
+
+    /// Takes a step into the pattern. Returns false if it cannot be counted without rows.
+    fn take(&mut self, node: &StepNode) -> bool {
+        if !node.policy.is_default() {
+            return false;
+        }
+        match &node.step {
+            Step::Barrier { norm_sack: false } => return node.labels.is_empty(),
+            Step::Select { .. } => {
+                self.is_elsewhere = false;
+                return self.builder.take(node);
+            }
+            _ if self.is_elsewhere => return false,
+            Step::Optional(traversal) => return node.labels.is_empty() && self.take_optional(traversal, node),
+            Step::Map { traversal, first: true } => return self.take_list(traversal, &node.labels),
+            _ => {}
+        }
+        if let Step::WherePredicate { start: None, test, by, .. } = &node.step
+            && by.iter().all(|by| *by == By::Identity)
+        {
+            let members = match test {
+                LabelTest::Within(names) => Some((names, true)),
+                LabelTest::Without(names) => Some((names, false)),
+                LabelTest::Compare(Comparison::Eq, _) if !self.lists.is_empty() => return false,
+                _ => None,
+            };
+            if let Some((names, is_there)) = members {
+                let [name] = &names[..] else { return false };
+                let Some((from, edges)) = self.lists.get(name).cloned() else { return false };
+                self.closings.push(Closing { from, to: self.builder.current, edges, is_there });
+                return node.labels.is_empty();
+            }
+        }
+        self.builder.take(node)
+    }
+
+    /// Takes a hop whose row stays if there is no edge.
+    fn take_optional(&mut self, traversal: &Traversal, node: &StepNode) -> bool {
+        let [hop @ StepNode { step: Step::Expand { to_edges: false, .. }, .. }] = &traversal.steps[..] else {
+            return false;
+        };
+        if !hop.labels.is_empty() || !hop.policy.is_default() {
+            return false;
+        }
+        let atom = self.builder.graph.atoms.len();
+        let hop = StepNode::new(hop.step.clone(), node.position);
+        self.is_elsewhere = true;
+        if atom >= MEMBERS_MAX || !self.builder.take(&hop) {
+            return false;
+        }
+        self.optional |= 1 << atom;
+        true
+    }
+
+    /// Takes a list of neighbors.
+    fn take_list(&mut self, traversal: &Traversal, labels: &[Name]) -> bool {
+        let [hop, fold] = &traversal.steps[..] else { return false };
+        let Some(edges) = plain_hop(hop) else { return false };
+        let is_fold = fold.step == Step::Reduce(Reduction::Fold) && fold.labels.is_empty() && fold.policy.is_default();
+        self.is_elsewhere = true;
+        for label in labels {
+            self.lists.insert(label.clone(), (self.builder.current, edges.clone()));
+        }
+        is_fold
+    }
+
+    /// The pattern, if all its tests are comparisons, closings or tests of degrees.
+    fn end(self, steps: usize) -> Option<Pattern> {
+        let Reader { builder, optional, mut closings, .. } = self;
+        let Builder { mut graph, names, .. } = builder;
+        let (mut differ, mut tests) = (Vec::new(), Vec::new());
+        for test in &graph.tests {
+            match &test.kind {
+                TestKind::Differ(a, b) => differ.push((*a, *b)),
+                TestKind::Step(Step::FilterTraversal(kind, operands), Some(of)) => {
+                    let ([operand], FilterKind::All | FilterKind::None) = (&operands[..], kind) else { return None };
+                    let is_there = *kind == FilterKind::All;
+                    match &operand.steps[..] {
+                        [hop] => tests.push((*of, plain_hop(hop)?, is_there)),
+                        [hop, compared] => {
+                            let (edges, to) = (plain_hop(hop)?, *names.get(is_at(compared)?)?);
+                            closings.push(Closing { from: *of, to, edges, is_there });
+                        }
+                        _ => return None,
+                    }
+                }
+                TestKind::Step(..) => return None,
+            }
+        }
+        // For estimates: rows are merged, and nothing looks at the last vertex.
+        (graph.sink, graph.merges) = (None, true);
+        graph.reads_names = graph.tests.iter().any(|test| test.reads.count_ones() > 1);
+        Some(Pattern { graph, optional, differ, closings, tests, steps })
+    }
+}
+
+/// The edges of a hop to vertices, if the step is one and nothing else.
+fn plain_hop(node: &StepNode) -> Option<EdgesOf> {
+    match &node.step {
+        Step::Expand { direction, labels, to_edges: false } if node.labels.is_empty() && node.policy.is_default() => {
+            Some(EdgesOf { direction: *direction, labels: labels.clone() })
+        }
+        _ => None,
+    }
+}
+
+/// The name that a step compares its object with.
+fn is_at(node: &StepNode) -> Option<&Name> {
+    match &node.step {
+        Step::WherePredicate { start: None, test: LabelTest::Compare(Comparison::Eq, name), by, .. }
+            if node.labels.is_empty() && by.iter().all(|by| *by == By::Identity) =>
+        {
+            Some(name)
+        }
+        _ => None,
+    }
+}
