@@ -48,8 +48,11 @@ use pairs::different_pairs;
 use walks::{Comparisons, EndPage, Root, SecondHop, WalkScratch};
 use weights::{PAGE_BYTES, VertexWeights, WeightPage};
 
-/// The vertices and edges that a step looks at, about.
-const STEP_WORK: usize = 1 << 16;
+/// The vertices and edges that a step looks at, about: some tenths of a millisecond.
+const STEP_WORK: usize = 1 << 14;
+
+/// The same for the first step of a phase, which the home makes alone while other threads wait.
+const FIRST_STEP_WORK: usize = 1 << 12;
 
 /// The pages that are worked on together.
 const PAGES: u32 = 4;
@@ -201,8 +204,14 @@ impl CountPattern {
         weigher.labels(view)
     }
 
-    /// Works on a range of pages for about as long as a step may take. Returns what is left of it.
-    fn work_on(&mut self, run: &Run, mut range: ScanCursor, out: &Output<'_, Rows>) -> Result<Option<ScanCursor>> {
+    /// Works on a range of pages until it has looked at about `work_max` vertices and edges. Returns what is left of it.
+    fn work_on(
+        &mut self,
+        run: &Run,
+        mut range: ScanCursor,
+        work_max: usize,
+        out: &Output<'_, Rows>,
+    ) -> Result<Option<ScanCursor>> {
         let context = out.context();
         let (phase, made) = {
             let progress = run.progress.lock();
@@ -210,7 +219,7 @@ impl CountPattern {
         };
         let mut call = Call { context, meter: Meter::new(out.control()), work: 0 };
         for _ in 0..STEP_PAGES {
-            if call.work >= STEP_WORK {
+            if call.work >= work_max {
                 return Ok(Some(range));
             }
             let Some(pages) = next_pages(&*context.view, &mut range)? else { return Ok(None) };
@@ -442,7 +451,7 @@ impl Operator<Rows> for CountPattern {
     fn work_part(&mut self, _: GroupId, at: &mut Cursor, out: &mut Output<'_, Rows>) -> Result<Step> {
         let Some(part) = at.take_held::<Part>() else { return Err(Error::bug("a part of a count is a range")) };
         let Some(run) = self.run() else { return Ok(Step::Done) };
-        match self.work_on(&run, part.0, out)? {
+        match self.work_on(&run, part.0, STEP_WORK, out)? {
             Some(left) => {
                 at.detail = Detail::Held(Box::new(Part(left)));
                 Ok(Step::More)
@@ -479,8 +488,11 @@ impl Operator<Rows> for CountPattern {
                     for part in cut(&*out.context().view, &labels, range) {
                         out.hand_out(group, Box::new(Part(part)));
                     }
-                } else if let Some(left) = self.work_on(&run, range, out)? {
-                    run.progress.lock().left.get_or_insert_default().push(left);
+                } else {
+                    let work_max = if self.is_shared { FIRST_STEP_WORK } else { STEP_WORK };
+                    if let Some(left) = self.work_on(&run, range, work_max, out)? {
+                        run.progress.lock().left.get_or_insert_default().push(left);
+                    }
                 }
                 return Ok(Step::More);
             }
