@@ -5,7 +5,7 @@
 
 use mangrove_graph::{ElementKind, Value};
 
-use crate::logical::{ChooseOption, Condition, FilterKind, LabelTest, Operand, Test};
+use crate::logical::{ChooseOption, Condition, FilterKind, LabelTest, LoopSearch, Operand, Test};
 use crate::physical::{
     Access, Computation, ComputedOperand, Degree, DegreeTest, EdgeTo, EdgesOf, Factor, FactorForm, Leg, LocalKind,
     LoopTest, Modulate, Op, Over, Pairing, PathRequirement, PatternCount, PhysicalPlan, Pipeline, Purpose, RepeatScope,
@@ -302,7 +302,12 @@ pub fn describe(operator: &Op) -> String {
         Op::Union(branches) => format!("union of {}", branches.len()),
         Op::Switch { options, .. } => format!("choose among {}", options.len()),
         Op::Repeat(repeat) => {
-            let once = if repeat.once { ", each vertex once" } else { "" };
+            let once = match (repeat.search, repeat.once) {
+                (LoopSearch::Search(_), _) => " as a search for the first arrival, each vertex once".to_owned(),
+                (LoopSearch::Unknown | LoopSearch::Not(_), true) => ", each vertex once".to_owned(),
+                (LoopSearch::Not(why), false) => format!(", enumerates simple paths: {why}"),
+                (LoopSearch::Unknown, false) => String::new(),
+            };
             let scheduling = Scheduling { policy: repeat.policy(), ..repeat.scheduling };
             let instances = if scheduling.policy.priority().is_some() { "traversers" } else { "iterations" };
             format!("repeat{once}{}", policy_text(&scheduling, instances))

@@ -13,6 +13,9 @@
 //! - is in the position of an id and is no id: the compiler refuses it;
 //! - is 0 or 1 in `is()`: a rule rewrites `count().is(0)` into a test of existence.
 //!
+//! A rule compares the tests of a loop with those after it. So equal literals of a traversal with a `repeat()` have one
+//! number, and whether two literals are equal is part of what is planned.
+//!
 //! [`Operand::Lifted`]: crate::logical::Operand::Lifted
 
 use std::ops::Range;
@@ -39,9 +42,45 @@ pub fn lift(bytecode: &Bytecode) -> Option<Lifted> {
         return None;
     }
     let mut bytecode = bytecode.clone();
-    let mut values = Vec::with_capacity(count);
-    take(&mut bytecode.steps, &mut values);
-    Some(Lifted { bytecode, values })
+    let mut taken = Taken { values: Vec::with_capacity(count), shares: has_loop(&bytecode.steps) };
+    take(&mut bytecode.steps, &mut taken);
+    Some(Lifted { bytecode, values: taken.values })
+}
+
+/// The literals that were taken out so far.
+struct Taken {
+    values: Vec<Value>,
+    /// Equal literals have one number.
+    shares: bool,
+}
+
+impl Taken {
+    /// Returns the number of a literal.
+    fn number(&mut self, value: Value) -> u32 {
+        /// Only so many of the last literals are compared, so that the time stays linear.
+        const COMPARED_MAX: usize = 64;
+        let from = self.values.len().saturating_sub(COMPARED_MAX);
+        let is_same = |known: &Value| match (known, &value) {
+            (Value::I32(a), Value::I32(b)) => a == b,
+            (Value::I64(a), Value::I64(b)) => a == b,
+            (Value::String(a), Value::String(b)) => a == b,
+            (Value::Uuid(a), Value::Uuid(b)) => a == b,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            _ => false,
+        };
+        let known = self.values[from..].iter().position(is_same).filter(|_| self.shares);
+        let number = known.map_or(self.values.len(), |at| from + at);
+        if known.is_none() {
+            self.values.push(value);
+        }
+        // There are at most `LITERALS_MAX`.
+        number as u32
+    }
+}
+
+fn has_loop(steps: &[Instruction]) -> bool {
+    let in_argument = |argument: &Argument| matches!(argument, Argument::Traversal(nested) if has_loop(&nested.steps));
+    steps.iter().any(|step| step.name == "repeat" || step.arguments.iter().any(in_argument))
 }
 
 /// The use that a step makes of an argument.
@@ -126,14 +165,14 @@ fn count_in_predicate(predicate: &Predicate, used_as: ArgumentUse) -> usize {
     }
 }
 
-fn take(steps: &mut [Instruction], values: &mut Vec<Value>) {
+fn take(steps: &mut [Instruction], taken: &mut Taken) {
     for step in steps {
         let liftable = liftable_arguments(step);
         for (at, argument) in step.arguments.iter_mut().enumerate() {
             match (argument, &liftable) {
-                (Argument::Traversal(nested), _) => take(&mut nested.steps, values),
+                (Argument::Traversal(nested), _) => take(&mut nested.steps, taken),
                 (argument, Some((range, used_as))) if range.contains(&at) => {
-                    take_in_argument(argument, *used_as, values)
+                    take_in_argument(argument, *used_as, taken)
                 }
                 _ => {}
             }
@@ -141,35 +180,32 @@ fn take(steps: &mut [Instruction], values: &mut Vec<Value>) {
     }
 }
 
-fn take_in_argument(argument: &mut Argument, used_as: ArgumentUse, values: &mut Vec<Value>) {
+fn take_in_argument(argument: &mut Argument, used_as: ArgumentUse, taken: &mut Taken) {
     match argument {
-        Argument::Value(_) => take_value(argument, used_as, values),
+        Argument::Value(_) => take_value(argument, used_as, taken),
         Argument::Predicate(predicate) if matches!(used_as, ArgumentUse::Test | ArgumentUse::Is) => {
-            take_in_predicate(predicate, used_as, values);
+            take_in_predicate(predicate, used_as, taken);
         }
         _ => {}
     }
 }
 
-fn take_in_predicate(predicate: &mut Predicate, used_as: ArgumentUse, values: &mut Vec<Value>) {
+fn take_in_predicate(predicate: &mut Predicate, used_as: ArgumentUse, taken: &mut Taken) {
     match predicate {
-        Predicate::Compare(_, operand) => take_value(operand, used_as, values),
+        Predicate::Compare(_, operand) => take_value(operand, used_as, taken),
         Predicate::And(members) | Predicate::Or(members) => {
-            members.iter_mut().for_each(|member| take_in_predicate(member, used_as, values));
+            members.iter_mut().for_each(|member| take_in_predicate(member, used_as, taken));
         }
-        Predicate::Not(inner) => take_in_predicate(inner, used_as, values),
+        Predicate::Not(inner) => take_in_predicate(inner, used_as, taken),
         Predicate::Within(_) | Predicate::Without(_) | Predicate::Text(..) | Predicate::TypeOf(_) => {}
     }
 }
 
-fn take_value(argument: &mut Argument, used_as: ArgumentUse, values: &mut Vec<Value>) {
+fn take_value(argument: &mut Argument, used_as: ArgumentUse, taken: &mut Taken) {
     if let Argument::Value(value) = argument
         && is_free(value, used_as)
     {
-        // There are at most `LITERALS_MAX`.
-        let number = values.len() as u32;
-        if let Argument::Value(value) = std::mem::replace(argument, Argument::Lifted(number)) {
-            values.push(value);
-        }
+        let number = taken.number(value.clone());
+        *argument = Argument::Lifted(number);
     }
 }

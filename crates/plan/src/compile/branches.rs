@@ -6,7 +6,9 @@ use mangrove_gremlin::{Argument, Pick};
 use super::arguments::{child, children, count, describe, misfit, name, operand};
 use super::groups::{Call, Modulator};
 use super::predicates::test;
-use crate::logical::{Choose, ChooseOn, ChooseOption, Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
+use crate::logical::{
+    Choose, ChooseOn, ChooseOption, Emit, FilterKind, LoopSearch, Repeat, Step, StepNode, Traversal, Until,
+};
 
 /// `union(…)`.
 pub(super) fn union(call: &Call<'_>) -> Result<Step> {
@@ -193,6 +195,7 @@ pub(super) fn repeat(call: &mut Call<'_>) -> Result<Step> {
         until: until.as_ref().map(leave_when).transpose()?,
         emit_first: emit.as_ref().is_some_and(|modulator| modulator.before),
         emit: emit.as_ref().map(emit_when).transpose()?,
+        search: LoopSearch::default(),
     })))
 }
 

@@ -60,6 +60,31 @@ pub struct Repeat {
     pub emit: Option<Emit>,
     /// `emit` stands before `repeat`: it is tested before the body.
     pub emit_first: bool,
+    /// Whether a rule has made it a search.
+    pub search: LoopSearch,
+}
+
+/// Whether a loop is a search: it goes on from each vertex only the first time it comes there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoopSearch {
+    /// No rule has looked at it.
+    #[default]
+    Unknown,
+    /// It stays as it is written, for this reason, though it walks simple paths.
+    Not(&'static str),
+    /// It is one.
+    Search(Avoids),
+}
+
+/// The vertices that a search counts as reached when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Avoids {
+    /// None.
+    Nothing,
+    /// The vertex of the row that enters.
+    Vertex,
+    /// All on the path of the row that enters.
+    Path,
 }
 
 /// When a traverser leaves a loop.

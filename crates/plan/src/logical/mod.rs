@@ -29,7 +29,7 @@ use upsert::Upsert;
 
 use crate::options::Planner;
 
-pub use branch::{Choose, ChooseOn, ChooseOption, Emit, Repeat, Until};
+pub use branch::{Avoids, Choose, ChooseOn, ChooseOption, Emit, LoopSearch, Repeat, Until};
 pub use condition::{Bound, Condition, FilterKind, LabelTest, Quantifier, Test};
 pub use nested::Enters;
 pub use operand::{Name, Operand};

@@ -8,7 +8,7 @@ use mangrove_gremlin::{Order, Pop};
 
 use super::expression::Part;
 use super::function::{CollectionFunction, Function};
-use super::{By, EdgeEnd, Endpoint, LocalFunction, Lookup, Name, OrderBy, Reduction, Step};
+use super::{Avoids, By, EdgeEnd, Endpoint, LocalFunction, Lookup, LoopSearch, Name, OrderBy, Reduction, Step};
 
 /// The effect of a step besides its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,8 +248,9 @@ impl Step {
             | Step::Union(_)
             | Step::Coalesce(_)
             | Step::Optional(_)
-            | Step::Choose(_)
-            | Step::Repeat(_) => stream(),
+            | Step::Choose(_) => stream(),
+            Step::Repeat(repeat) if repeat.search == LoopSearch::Search(Avoids::Path) => stream().path(PathUse::Reads),
+            Step::Repeat(_) => stream(),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::Lowering;
 use super::once::FollowingSteps;
 use super::order::Chain;
 use crate::limits::collections_made;
-use crate::logical::{Choose, ChooseOn, Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
+use crate::logical::{Choose, ChooseOn, Emit, FilterKind, LoopSearch, Repeat, Step, StepNode, Traversal, Until};
 use crate::physical::{Computation, LocalKind, LocalScope, LoopTest, Op, Over, RepeatScope, Scheduling};
 
 impl Lowering<'_> {
@@ -19,7 +19,8 @@ impl Lowering<'_> {
             until_first: repeat.until_first,
             emit: repeat.emit.as_ref().map(|e| self.emit(e)).transpose()?,
             emit_first: repeat.emit_first,
-            once: self.visits_once(repeat, following),
+            once: matches!(repeat.search, LoopSearch::Search(_)) || self.visits_once(repeat, following),
+            search: repeat.search,
             scheduling: Scheduling::default(),
             collections_made: collections_made(&repeat.body),
         };

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use super::Pipeline;
-use crate::logical::{FilterKind, InstanceOrder, Operand, ScopePolicy, Test, WorkOrder};
+use crate::logical::{FilterKind, InstanceOrder, LoopSearch, Operand, ScopePolicy, Test, WorkOrder};
 
 /// A branch scope: an instance for each row.
 #[derive(Clone, Debug)]
@@ -75,6 +75,8 @@ pub struct RepeatScope {
     /// True: each instance of the loop goes on from a vertex only the first time it comes there. The planner has
     /// checked that no result shows how often, or along which paths, a vertex is reached.
     pub once: bool,
+    /// Whether a rule has made it a search for the first arrival. A search has `once`, and rows may keep paths.
+    pub search: LoopSearch,
     /// The order of the work inside, and the most iterations at a time.
     pub scheduling: Scheduling,
     /// The number of newest objects of a path that may be collections which one iteration has made.

@@ -9,6 +9,7 @@ mod fold_conditions;
 mod hop_over_edges;
 mod inline_filters;
 mod nested;
+mod search;
 mod unroll_cut_loops;
 mod walk_to_tests;
 
@@ -22,6 +23,8 @@ pub struct Facts {
     /// True if it can be observed in which order rows are worked on, or that equal rows become one: the traversal
     /// writes, fills side effects, has sacks or bulks of its own, or asks for a policy.
     work_shows: bool,
+    /// True if a `by()` without a result gives null.
+    productive_by: bool,
 }
 
 /// A rule, with its name for `explain()`.
@@ -30,7 +33,7 @@ pub struct Rule {
     pub name: &'static str,
     /// Rewrites one chain. Returns true if it has changed something. [`rewrite`] visits the nested chains.
     pub apply: fn(&mut Traversal, &Facts) -> bool,
-    /// False if it rewrites the outermost chain only.
+    /// False if it is applied to the outermost chain only.
     pub everywhere: bool,
 }
 
@@ -41,6 +44,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "inline filters", apply: inline_filters::apply, everywhere: true },
     Rule { name: "hop over edges", apply: hop_over_edges::apply, everywhere: true },
     Rule { name: "walk to tests", apply: walk_to_tests::apply, everywhere: true },
+    Rule { name: "search for the first arrival", apply: search::apply, everywhere: false },
     Rule { name: "unroll loops before a limit", apply: unroll_cut_loops::apply, everywhere: false },
     Rule { name: "fold conditions into the source", apply: fold_conditions::apply, everywhere: true },
 ];
@@ -50,9 +54,9 @@ pub const RULES: &[Rule] = &[
 pub fn rewrite(traversal: &mut Traversal, configuration: &Configuration) -> Vec<&'static str> {
     // otherV() reads the path, but does not show it: a rule may replace it and the step before it by one hop.
     let path = crate::requirements::path_shown(traversal, configuration);
-    let Configuration { policy, sack, one_bulk, .. } = configuration;
+    let Configuration { policy, sack, one_bulk, productive_by, .. } = configuration;
     let is_configured = !policy.is_default() || sack.is_some() || *one_bulk;
     let work_shows = is_configured || traversal.is_mutating() || traversal.uses_side_effects();
-    let facts = Facts { path, work_shows };
+    let facts = Facts { path, work_shows, productive_by: productive_by.is_some() };
     RULES.iter().filter(|rule| nested::apply_everywhere(traversal, rule, &facts)).map(|rule| rule.name).collect()
 }

@@ -10,7 +10,7 @@
 //! labels or a policy, or would become too many steps. So it does if merging equal rows, or the order of the work, can
 //! be observed.
 
-use crate::logical::{Repeat, Step, StepNode, Traversal};
+use crate::logical::{LoopSearch, Repeat, Step, StepNode, Traversal};
 use crate::purity::{is_plain_chain, is_row_by_row};
 use crate::rules::Facts;
 use crate::rules::walk_to_tests::{ITERATIONS_MAX, iterations, steps_in};
@@ -48,7 +48,11 @@ fn is_cut(following: &[StepNode]) -> bool {
 fn unroll(repeat: &Repeat) -> Option<Vec<StepNode>> {
     let body = &repeat.body.steps;
     let times = iterations(repeat).filter(|times| *times <= ITERATIONS_MAX)? as usize;
-    if repeat.emit.is_some() || !is_plain_chain(body) || steps_in(body) * times > STEPS_MAX {
+    if matches!(repeat.search, LoopSearch::Search(_))
+        || repeat.emit.is_some()
+        || !is_plain_chain(body)
+        || steps_in(body) * times > STEPS_MAX
+    {
         return None;
     }
     Some(std::iter::repeat_n(body, times).flatten().cloned().collect())

@@ -5,7 +5,8 @@ use mangrove_flow::{Between, Exchange, Inside, OpId, Placement, Policy};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::Operator;
 use mangrove_plan::logical::{
-    ChooseOption, InstanceOrder, Name, Priority as PriorityPlan, PriorityOf, Reduction, ScopePolicy, WorkOrder,
+    Avoids, ChooseOption, InstanceOrder, LoopSearch, Name, Priority as PriorityPlan, PriorityOf, Reduction,
+    ScopePolicy, WorkOrder,
 };
 use mangrove_plan::physical::{
     Computation, LocalKind, LocalScope, LoopTest, Modulate as ModulatePlan, Op, OrderReader, Over, Pipeline, Purpose,
@@ -208,7 +209,11 @@ impl Builder {
         let (until_first, emit_first, once) = (plan.until_first, plan.emit_first, plan.once);
         let collections_made = plan.collections_made;
         let overlaps = plan.overlaps();
-        let shape = LoopShape { until, until_first, emit, emit_first, once, overlaps, collections_made };
+        let avoids = match plan.search {
+            LoopSearch::Search(avoids) => avoids,
+            LoopSearch::Unknown | LoopSearch::Not(_) => Avoids::Nothing,
+        };
+        let shape = LoopShape { until, until_first, emit, emit_first, once, avoids, overlaps, collections_made };
         let may_share = self.may_share();
         match policy.priority() {
             Some(priority) => self.set(next.from, PriorityLoop::new(shape, priority_of(priority), column)),

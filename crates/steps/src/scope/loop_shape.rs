@@ -2,7 +2,7 @@
 
 use mangrove_flow::{GroupId, Output, QueryControl};
 use mangrove_graph::{Result, Value};
-use mangrove_plan::logical::Operand;
+use mangrove_plan::logical::{Avoids, Operand};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::nesting;
@@ -41,6 +41,8 @@ pub(crate) struct LoopShape {
     pub emit_first: bool,
     /// True if an instance goes on from each vertex only once.
     pub once: bool,
+    /// With `once`: the vertices that count as reached when a row enters the loop.
+    pub avoids: Avoids,
     /// True if an iteration begins with the first rows for it.
     pub overlaps: bool,
     /// The maximum number of collections that one iteration adds to a path: so many of its newest objects are checked

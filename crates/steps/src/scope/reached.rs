@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use mangrove_flow::{GroupId, Output, TagSet};
 use mangrove_graph::{Result, Value};
+use mangrove_plan::logical::Avoids;
 
 use crate::barrier::element_set::ElementSet;
 use crate::barrier::seen::SeenRows;
 use crate::barrier::shared_seen::{Scratch, SharedSeen};
 use crate::rows::held::are_worth_a_pass;
-use crate::rows::{ObjectColumn, Rows};
+use crate::rows::{ObjectColumn, Rows, Tags, path};
 
 /// The vertices that the instances of a loop have reached.
 pub(super) struct Reached {
@@ -59,6 +60,28 @@ impl Reached {
         };
         out.control().charge(bytes)?;
         Ok(rows.keep(&new))
+    }
+
+    /// Counts vertices of rows that enter the loop as reached.
+    pub fn avoid(&mut self, avoids: Avoids, rows: &Rows, scratch: &mut Scratch, out: &Output<'_, Rows>) -> Result<()> {
+        let (tags, objects) = match avoids {
+            Avoids::Nothing => return Ok(()),
+            Avoids::Vertex => (rows.tags.clone(), rows.objects.clone()),
+            Avoids::Path => {
+                let (mut tags, mut vertices) = (Vec::new(), Vec::new());
+                for (row, path) in rows.path.iter().flatten().enumerate() {
+                    for node in path::newest_first(path) {
+                        if let Value::Vertex(vertex) = node.object {
+                            tags.push(rows.tag(row));
+                            vertices.push(vertex);
+                        }
+                    }
+                }
+                let tags = if rows.tags == Tags::One { Tags::One } else { Tags::Many(tags) };
+                (tags, ObjectColumn::Vertices(vertices))
+            }
+        };
+        self.admit(Rows { tags, ..Rows::of(objects) }, scratch, out).map(|_| ())
     }
 
     pub fn bytes(&self) -> u64 {

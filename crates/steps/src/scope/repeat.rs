@@ -21,7 +21,8 @@
 //!
 //! If the plan says `once`, no client can observe how often and along which paths a vertex is reached. Then an instance
 //! goes on from each vertex only the first time. The first time is the earliest iteration, so no vertex within reach is
-//! missed. The loop is then a breadth-first search, and it ends also in a graph with cycles.
+//! missed. The loop is then a breadth-first search, and it ends also in a graph with cycles. If the search is for the
+//! first arrival, rows may keep paths: those of the rows that go on are a tree of shortest paths.
 //!
 //! If helpers have joined the run, the rows that an iteration leaves and the vertices that were reached are shared with
 //! the replicas (FLOW-29): each thread tests the rows that come out of the body on it, and merges those that go on. At the
@@ -33,6 +34,7 @@ use std::sync::{Arc, Weak};
 
 use mangrove_flow::{Cursor, Detail, GroupId, Operator, OuterTags, Output, Shared, SharedState, Step, TagSet};
 use mangrove_graph::{FastMap, Result};
+use mangrove_plan::logical::Avoids;
 use parking_lot::Mutex;
 
 use crate::barrier::merge::Merger;
@@ -346,6 +348,12 @@ impl Operator<Rows> for LoopScope {
             batch.computed.clear();
             // The first iteration is open until the end has come.
             let Some(inside) = self.state(group, out).open.front().copied() else { return Ok(()) };
+            let avoids = self.shape.avoids;
+            if avoids != Avoids::Nothing
+                && let Some(state) = self.loops.get_mut(&group)
+            {
+                state.reached.avoid(avoids, &batch, &mut self.scratch, out)?;
+            }
             return out.emit(BEFORE, inside, batch);
         }
         let inside = group;

@@ -8,13 +8,13 @@ fn repeat_takes_its_modulators_from_both_sides() {
         "g.V().until(has('k')).emit().repeat('r', out()).as('z')",
         "[Vertices { ids: None, conditions: [] }, Repeat(Repeat { name: Some(\"r\"), body: Traversal { steps: [Expand { \
          direction: Out, labels: [], to_edges: false }] }, until: Some(Traversal(Traversal { steps: \
-         [Has([HasKey(\"k\")])] })), until_first: true, emit: Some(Always), emit_first: true })@[\"z\"]]",
+         [Has([HasKey(\"k\")])] })), until_first: true, emit: Some(Always), emit_first: true, search: Unknown })@[\"z\"]]",
     );
     check(
         "g.V().repeat(identity()).times(x).emit(gt(1))",
         "[Vertices { ids: None, conditions: [] }, Repeat(Repeat { name: None, body: Traversal { steps: [Identity] }, \
          until: Some(Times(Parameter(\"x\"))), until_first: false, emit: Some(Test(Compare(Gt, Literal(I32(1))))), \
-         emit_first: false })]",
+         emit_first: false, search: Unknown })]",
     );
     // Between two bodies, a modulator belongs to the loop before it, unless that loop has its own.
     let two = compact("g.V().repeat(out()).times(2).repeat(__.in()).emit()");
