@@ -76,7 +76,7 @@ impl SideEffectSurvey<'_> {
             self.reads |= reads(&traits, self.filled) || depth > 0 && traits.effect == Effect::CollectsSideEffects;
             self.cuts |= traits.cuts;
             step.visit_nested(&mut |enters, nested| match enters {
-                Enters::EachTraverser => self.visit(nested, depth + 1),
+                Enters::EachTraverser | Enters::EachAsked => self.visit(nested, depth + 1),
                 Enters::Stream => self.visit(nested, depth),
             });
         }
@@ -98,11 +98,11 @@ fn touches(step: &Step, filled: &HashSet<Name>) -> bool {
         })
     };
     reads(&step.traits(), filled)
-        || step.nested_for(Enters::EachTraverser).into_iter().any(uses)
+        || step.nested_for(Enters::is_each).into_iter().any(uses)
         // All rows of a loop enter an iteration together. The steps of its body take them one at a time themselves.
         || !matches!(step, Step::Repeat(_))
             && step
-                .nested_for(Enters::Stream)
+                .nested_for(Enters::is_stream)
                 .into_iter()
                 .flat_map(|nested| &nested.steps)
                 .any(|node| touches(&node.step, filled))

@@ -66,7 +66,7 @@ pub fn is_repeatable(traversal: &Traversal) -> bool {
 /// Returns true if the step's result for a stream is the union of its results for each traverser, in any order and
 /// however often it runs for each. The labels of the step are not looked at.
 pub fn is_row_by_row(step: &Step) -> bool {
-    step.traits().row_by_row && step.nested_for(Enters::EachTraverser).into_iter().all(is_repeatable)
+    step.traits().row_by_row && step.nested_for(Enters::is_each).into_iter().all(is_repeatable)
 }
 
 /// Returns true if all steps of a chain are row by row, and none has a label.
@@ -111,7 +111,7 @@ pub fn reason_against_overlap(repeat: &Repeat, sack: Option<&Sack>, one_bulk: bo
 fn remembers_iterations(body: &Traversal) -> bool {
     body.steps.iter().any(|node| {
         matches!(node.step, Step::Dedup { .. })
-            || node.step.nested_for(Enters::Stream).into_iter().any(remembers_iterations)
+            || node.step.nested_for(Enters::is_stream).into_iter().any(remembers_iterations)
     })
 }
 

@@ -15,6 +15,20 @@ pub enum Enters {
     Stream,
     /// Each traverser by itself.
     EachTraverser,
+    /// Each traverser by itself, and it only matters whether there is a result.
+    EachAsked,
+}
+
+impl Enters {
+    /// Returns true if all traversers enter together.
+    pub fn is_stream(self) -> bool {
+        self == Enters::Stream
+    }
+
+    /// Returns true if each traverser enters by itself.
+    pub fn is_each(self) -> bool {
+        !self.is_stream()
+    }
 }
 
 /// Defines a function that calls another one for every traversal nested directly in a step.
@@ -22,7 +36,7 @@ macro_rules! define_visitor {
     ($(#[$doc:meta])* $name:ident, $iter:ident, $as_deref:ident, $maps:ident, [$($mutability:tt)?]) => {
         $(#[$doc])*
         pub fn $name<'a>(&'a $($mutability)? self, visit: &mut dyn FnMut(Enters, &'a $($mutability)? Traversal)) {
-            use Enters::{EachTraverser, Stream};
+            use Enters::{EachAsked, EachTraverser, Stream};
 
             fn argument<'a>(
                 argument: &'a $($mutability)? Argument,
@@ -114,9 +128,10 @@ macro_rules! define_visitor {
                 Step::Order(criteria) | Step::Local(LocalFunction::Order(criteria)) => {
                     criteria.$iter().for_each(|by| criterion(by, visit));
                 }
-                Step::FilterTraversal(_, nested) | Step::Coalesce(nested) => {
-                    nested.$iter().for_each(|nested| visit(EachTraverser, nested));
+                Step::FilterTraversal(_, operands) => {
+                    operands.$iter().for_each(|operand| visit(EachAsked, operand));
                 }
+                Step::Coalesce(nested) => nested.$iter().for_each(|nested| visit(EachTraverser, nested)),
                 Step::Map { traversal: nested, .. }
                 | Step::LocalTraversal(nested)
                 | Step::SideEffect(nested)
@@ -125,7 +140,8 @@ macro_rules! define_visitor {
                 Step::Choose(choose) => {
                     let choose = &$($mutability)? **choose;
                     match &$($mutability)? choose.on {
-                        ChooseOn::Exists(nested) | ChooseOn::Value(nested) => visit(EachTraverser, nested),
+                        ChooseOn::Exists(nested) => visit(EachAsked, nested),
+                        ChooseOn::Value(nested) => visit(EachTraverser, nested),
                         ChooseOn::Test(_) => {}
                     }
                     choose.options.$iter().for_each(|(_, option)| visit(Stream, option));
@@ -134,11 +150,11 @@ macro_rules! define_visitor {
                     let repeat = &$($mutability)? **repeat;
                     visit(Stream, &$($mutability)? repeat.body);
                     match &$($mutability)? repeat.until {
-                        Some(Until::Traversal(nested)) => visit(EachTraverser, nested),
+                        Some(Until::Traversal(nested)) => visit(EachAsked, nested),
                         Some(Until::Times(_) | Until::Test(_)) | None => {}
                     }
                     match &$($mutability)? repeat.emit {
-                        Some(Emit::Traversal(nested)) => visit(EachTraverser, nested),
+                        Some(Emit::Traversal(nested)) => visit(EachAsked, nested),
                         Some(Emit::Always | Emit::Test(_)) | None => {}
                     }
                 }
@@ -192,10 +208,21 @@ impl Step {
     }
 
     /// The traversals nested directly in the step that run for these traversers.
-    pub fn nested_for(&self, wanted: Enters) -> Vec<&Traversal> {
+    pub fn nested_for(&self, wanted: impl Fn(Enters) -> bool) -> Vec<&Traversal> {
         let mut found = Vec::new();
         self.visit_nested(&mut |enters, nested| {
-            if enters == wanted {
+            if wanted(enters) {
+                found.push(nested);
+            }
+        });
+        found
+    }
+
+    /// The traversals nested directly in the step of which only matters whether they have a result.
+    pub fn only_asked_whether(&mut self) -> Vec<&mut Traversal> {
+        let mut found = Vec::new();
+        self.visit_nested_mut(&mut |enters, nested| {
+            if enters == Enters::EachAsked {
                 found.push(nested);
             }
         });

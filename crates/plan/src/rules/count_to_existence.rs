@@ -4,13 +4,13 @@
 
 use mangrove_gremlin::Comparison;
 
-use crate::logical::{ChooseOn, Emit, FilterKind, Reduction, Step, StepNode, Test, Traversal, Until};
+use crate::logical::{FilterKind, Reduction, Step, StepNode, Test, Traversal};
 use crate::rules::Facts;
 
 pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
     let mut changed = false;
     for node in &mut traversal.steps {
-        for asked in only_asked_whether(&mut node.step) {
+        for asked in node.step.only_asked_whether() {
             changed |= rewrite(asked);
         }
         if let Step::FilterTraversal(kind, operands) = &mut node.step
@@ -23,30 +23,7 @@ pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
     changed
 }
 
-/// The traversals in a step of which only matters whether they have a result.
-pub(super) fn only_asked_whether(step: &mut Step) -> Vec<&mut Traversal> {
-    match step {
-        Step::FilterTraversal(_, operands) => operands.iter_mut().collect(),
-        Step::Choose(choose) => match &mut choose.on {
-            ChooseOn::Exists(condition) => vec![condition],
-            _ => Vec::new(),
-        },
-        Step::Repeat(repeat) => {
-            let until = match &mut repeat.until {
-                Some(Until::Traversal(until)) => Some(until),
-                _ => None,
-            };
-            let emit = match &mut repeat.emit {
-                Some(Emit::Traversal(emit)) => Some(emit),
-                _ => None,
-            };
-            until.into_iter().chain(emit).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// Rewrites one such traversal, if it ends in a test of a count.
+/// Rewrites a traversal of which only matters whether it has a result, if it ends in a test of a count.
 fn rewrite(operand: &mut Traversal) -> bool {
     let Some(some) = tests_existence(operand) else { return false };
     operand.steps.truncate(operand.steps.len() - 2);

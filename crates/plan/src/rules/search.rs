@@ -24,14 +24,13 @@ use crate::logical::{
 };
 use crate::purity::{is_repeatable, is_row_by_row, names_read};
 use crate::rules::Facts;
-use crate::rules::count_to_existence::only_asked_whether;
 
 mod body;
 mod following;
 mod leaving;
 
 use body::Body;
-use following::{Following, Sink};
+use following::Following;
 
 /// Why a loop stays as it is written.
 type Reason = &'static str;
@@ -56,9 +55,6 @@ struct Change {
     tests: [Vec<StepNode>; 2],
     /// Each row that begins gets a loop of its own.
     own_loops: bool,
-    /// The position of the first step that is not among the steps of each row by itself; before it, its first result is
-    /// taken.
-    cut_before: Option<usize>,
 }
 
 pub(super) fn apply(traversal: &mut Traversal, facts: &Facts) -> bool {
@@ -69,12 +65,9 @@ pub(super) fn apply(traversal: &mut Traversal, facts: &Facts) -> bool {
 fn rewrite(chain: &mut Traversal, entry: Entry, facts: &Facts) -> bool {
     let mut changed = rewrite_chain(chain, entry, facts);
     for node in &mut chain.steps {
-        // Each chain is visited once: twice in each level would be exponential in their depth.
-        let asked: Vec<*const Traversal> =
-            only_asked_whether(&mut node.step).into_iter().map(|asked| std::ptr::from_ref(asked)).collect();
         node.step.visit_nested_mut(&mut |enters, nested| {
             let entry = match enters {
-                _ if asked.contains(&std::ptr::from_ref(nested)) => Entry::OneRow { asked_whether: true },
+                Enters::EachAsked => Entry::OneRow { asked_whether: true },
                 Enters::EachTraverser => Entry::OneRow { asked_whether: false },
                 Enters::Stream => Entry::Stream,
             };
@@ -181,7 +174,7 @@ fn change(steps: &[StepNode], at: usize, repeat: &Repeat, before: &Before, facts
     }
     let asked_whether = before.entry == Entry::OneRow { asked_whether: true };
     let following = Following::of(&steps[at + 1..], asked_whether)?;
-    if following.sink == Sink::Existence && !body.simple {
+    if following.asked_whether && !body.simple {
         return Err("a loop of which only matters whether it arrives goes on from each vertex once anyway");
     }
     leaving::check(repeat, following.of_vertex)?;
@@ -199,20 +192,15 @@ fn change(steps: &[StepNode], at: usize, repeat: &Repeat, before: &Before, facts
         (true, false) => (Avoids::Path, true),
     };
     let tests = following.tests(&body, is_one_vertex, facts)?;
-    let cut_before = match following.sink {
-        Sink::Shortest(sorted) => Some(at + 1 + sorted),
-        Sink::First | Sink::Existence => None,
-    };
     let reads_names = |steps: &[StepNode]| !names_read(&Traversal { steps: steps.to_vec() }).is_empty();
-    let differ = body.simple || cut_before.is_some() || reads_names(&steps[at..at + 1 + following.of_vertex.len()]);
-    Ok(Change { avoids, tests_entry, tests, own_loops: differ && !before.is_one_row(at), cut_before })
+    let differ = body.simple || reads_names(&steps[at..at + 1 + following.of_vertex.len()]);
+    Ok(Change { avoids, tests_entry, tests, own_loops: differ && !before.is_one_row(at) })
 }
 
 /// Writes the chain anew.
 fn write(chain: &mut Traversal, changes: Vec<(usize, Change)>) {
     let mut changes = changes.into_iter().peekable();
-    let mut steps = std::mem::take(&mut chain.steps).into_iter().enumerate();
-    while let Some((at, mut node)) = steps.next() {
+    for (at, mut node) in std::mem::take(&mut chain.steps).into_iter().enumerate() {
         let Some((_, change)) = changes.next_if(|(of, _)| *of == at) else {
             chain.steps.push(node);
             continue;
@@ -227,11 +215,6 @@ fn write(chain: &mut Traversal, changes: Vec<(usize, Change)>) {
             body::write(&mut repeat.body, change.tests);
         }
         of_row.push(node);
-        if let Some(cut) = change.cut_before {
-            of_row.extend(steps.by_ref().take(cut - at - 1).map(|(_, node)| node));
-            let (low, high) = (Operand::Literal(0.into()), Some(Operand::Literal(1.into())));
-            of_row.push(StepNode::new(Step::Range { low, high }, position));
-        }
         match change.own_loops {
             true => chain.steps.push(StepNode::new(Step::LocalTraversal(Traversal { steps: of_row }), position)),
             false => chain.steps.extend(of_row),

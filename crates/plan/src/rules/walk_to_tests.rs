@@ -10,7 +10,6 @@
 use crate::logical::{Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
 use crate::purity::{is_plain_chain, is_repeatable};
 use crate::rules::Facts;
-use crate::rules::count_to_existence::only_asked_whether;
 
 /// The most iterations that are written out.
 pub(super) const ITERATIONS_MAX: i64 = 8;
@@ -21,7 +20,7 @@ const STEPS_MAX: usize = 64;
 pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
     let mut changed = false;
     for node in &mut traversal.steps {
-        for asked in only_asked_whether(&mut node.step) {
+        for asked in node.step.only_asked_whether() {
             changed |= unroll(asked);
         }
     }

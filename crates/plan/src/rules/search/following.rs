@@ -9,24 +9,14 @@ use crate::logical::{OrderBy, Segment};
 use mangrove_graph::Token;
 use mangrove_gremlin::Order;
 
-/// What is taken of the results.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sink {
-    /// The first: `limit(1)`.
-    First,
-    /// The first in the order of the lengths of paths. The `order()` is at this position.
-    Shortest(usize),
-    /// Whether there is one.
-    Existence,
-}
-
 /// The steps after a loop.
 pub(super) struct Following<'a> {
     /// Those whose results depend on the vertex alone, and on what was before the loop.
     pub of_vertex: &'a [StepNode],
     /// The `by()`s of a `path()` after them.
     path: &'a [By],
-    pub sink: Sink,
+    /// True if it only matters whether there is a result. Otherwise one is taken: the first, or that with the shortest path.
+    pub asked_whether: bool,
 }
 
 impl<'a> Following<'a> {
@@ -41,14 +31,11 @@ impl<'a> Following<'a> {
             }
             (path, rest, shows_path) = (by, after, true);
         }
-        let order = steps.len() - rest.len();
-        let sink = match rest {
-            [] if asked_whether => Sink::Existence,
-            [first, ..] if is_limit_one(first) => Sink::First,
-            [length, limit, ..] if shows_path && is_length(&length.step) && is_limit_one(limit) => Sink::First,
-            [sorted, limit, ..] if is_limit_one(limit) && is_by_length(&sorted.step, shows_path) => {
-                Sink::Shortest(order)
-            }
+        let asked_whether = match rest {
+            [] if asked_whether => true,
+            [first, ..] if is_limit_one(first) => false,
+            [length, limit, ..] if shows_path && is_length(&length.step) && is_limit_one(limit) => false,
+            [sorted, limit, ..] if is_limit_one(limit) && is_by_length(&sorted.step, shows_path) => false,
             [] => return Err("no limit(1) follows"),
             _ => {
                 return Err(
@@ -56,7 +43,7 @@ impl<'a> Following<'a> {
                 );
             }
         };
-        Ok(Following { of_vertex, path, sink })
+        Ok(Following { of_vertex, path, asked_whether })
     }
 
     /// The tests of the edges and of the vertices in a body that make sure that `path().by(…)` keeps the row.
