@@ -11,16 +11,15 @@ use mangrove_gremlin::Terminal;
 use mangrove_gremlin::script::{ParseOptions, Statement, parse_one};
 use mangrove_oracle::graph::Graph;
 use mangrove_oracle::interpreter::Interpreter;
+use rand::prelude::*;
+use rand::rngs::StdRng;
 
 /// Numbers from a seed.
-struct Numbers(u64);
+struct Numbers(StdRng);
 
 impl Numbers {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
+        self.0.random_range(0..bound)
     }
 
     fn one_of<'a>(&mut self, of: &[&'a str]) -> &'a str {
@@ -157,10 +156,10 @@ fn run(database: &Database, script: &str, way: usize, seed: u64) -> Vec<Vec<Stri
 
 #[test]
 fn a_search_finds_a_shortest_path_if_there_is_one() {
-    let cases = std::env::var("MANGROVE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(400_u64);
+    let cases = mangrove_testdata::case_count(400);
     let (mut searches, mut found) = (0, 0);
     for seed in 1..=cases {
-        let mut numbers = Numbers(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let mut numbers = Numbers(StdRng::seed_from_u64(seed));
         let scripts = graph(&mut numbers);
         let (database, mut plain) = (Database::in_memory(), Graph::new());
         for script in &scripts {
@@ -191,7 +190,6 @@ fn a_search_finds_a_shortest_path_if_there_is_one() {
             }
         }
     }
-    println!("{searches} searches, {found} paths found");
     assert!(searches * 2 > cases as usize * 8 && found > cases as usize, "{searches} searches, {found} paths found");
 }
 

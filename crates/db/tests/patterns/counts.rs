@@ -5,38 +5,10 @@
 //! have the same count. Every form runs as it is written, in ways to count that a seed forces, and in the way that statistics
 //! choose: alone, with helpers, on several nodes, and in a transaction that has changed the graph.
 
-use mangrove::{
-    Database, Isolation, Parameters, PlanOptions, Planner, Prepared, QueryOptions, TransactionOptions, Value,
-};
-use mangrove_gremlin::{ParseOptions, Statement, Terminal, parse_one};
-use rand::prelude::*;
-use rand::rngs::StdRng;
+use mangrove::{Database, Isolation, Parameters, PlanOptions, QueryOptions, TransactionOptions, Value};
+use mangrove_gremlin::Terminal;
 
-/// Random choices.
-struct Random(StdRng);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Random(StdRng::seed_from_u64(seed))
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.0.random_range(0..bound)
-    }
-
-    fn one_in(&mut self, bound: usize) -> bool {
-        self.below(bound) == 0
-    }
-
-    /// A number below a bound, small ones far more often.
-    fn skewed(&mut self, bound: usize) -> usize {
-        (0..3).map(|_| self.below(bound)).min().unwrap_or_default()
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-}
+use super::support::{Random, explained, forced, prepared};
 
 const LABELS: [&str; 2] = ["a", "b"];
 const EDGES: [&str; 2] = ["x", "y"];
@@ -55,7 +27,7 @@ fn graph(random: &mut Random, is_wide: bool) -> Database {
     }
     let numbers: Vec<_> = vertices.iter().map(|vertex| (*vertex, Value::I32(random.below(6) as i32))).collect();
     transaction.set_vertex_property("n", &numbers).unwrap();
-    vertices.shuffle(&mut random.0);
+    random.shuffle(&mut vertices);
     if is_wide {
         vertices.truncate(60);
     }
@@ -178,7 +150,7 @@ impl Pattern {
             if random.one_in(6) {
                 text += ".barrier()";
             }
-            later.shuffle(&mut random.0);
+            random.shuffle(&mut later);
             let is_ready = |part: &Part| part.reads().iter().all(|variable| bound.contains(variable));
             if (hops.is_empty() || random.one_in(2))
                 && let Some(at) = later.iter().position(is_ready)
@@ -218,7 +190,7 @@ impl Pattern {
                 }
                 continue;
             }
-            hops.shuffle(&mut random.0);
+            random.shuffle(&mut hops);
             let Some(at) = hops.iter().position(|hop| bound.contains(&hop.from) || bound.contains(&hop.to)) else {
                 continue;
             };
@@ -263,12 +235,6 @@ const CHANGES: [&str; 5] = [
     "g.V().has('n', 2).limit(3).property('n', 4)",
 ];
 
-fn prepared(script: &str, terminal: Terminal, options: PlanOptions) -> Prepared {
-    let parsed = parse_one(script, &ParseOptions::default());
-    let Ok(Statement::Traversal { bytecode, .. }) = parsed else { panic!("{script}: {parsed:?}") };
-    Prepared::with_options(&bytecode, terminal, options).unwrap_or_else(|error| panic!("{script}: {error}"))
-}
-
 /// Who works on a query.
 #[derive(Clone, Copy, Debug)]
 enum Workers {
@@ -286,17 +252,6 @@ fn answer(transaction: &mangrove::Transaction, script: &str, options: PlanOption
         Workers::Nodes(seed) => transaction.run_on_nodes(&prepared, &parameters, &query, 3, Some(seed)),
     };
     format!("{:?}", results.unwrap_or_else(|error| panic!("{script}: {error}")))
-}
-
-fn explained(db: &Database, script: &str, options: PlanOptions) -> String {
-    let prepared = prepared(script, Terminal::Explain, options);
-    let results = db.run(&prepared, &Parameters::new()).unwrap().collect().unwrap();
-    let [Value::String(text)] = &results[..] else { panic!("{script}: {results:?}") };
-    text.to_string()
-}
-
-fn forced(seed: u64) -> PlanOptions {
-    PlanOptions { planner: Planner::Forced(seed), ..PlanOptions::default() }
 }
 
 #[test]

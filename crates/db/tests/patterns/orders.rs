@@ -5,40 +5,10 @@
 //! Every form runs in the order in which it is written, in orders that a seed forces, and in the order that statistics
 //! choose. All forms of a pattern have the same count.
 
-use mangrove::{Database, Parameters, PlanOptions, Planner, Prepared, QueryOptions, Value};
-use mangrove_gremlin::{ParseOptions, Statement, Terminal, parse_one};
-use rand::prelude::*;
-use rand::rngs::StdRng;
+use mangrove::{Database, Parameters, PlanOptions, QueryOptions, Value};
+use mangrove_gremlin::Terminal;
 
-/// Random choices.
-struct Random(StdRng);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Random(StdRng::seed_from_u64(seed))
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.0.random_range(0..bound)
-    }
-
-    fn one_in(&mut self, bound: usize) -> bool {
-        self.below(bound) == 0
-    }
-
-    /// A number below a bound, small ones far more often.
-    fn skewed(&mut self, bound: usize) -> usize {
-        (0..3).map(|_| self.below(bound)).min().unwrap_or_default()
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-
-    fn shuffle<T>(&mut self, all: &mut [T]) {
-        all.shuffle(&mut self.0);
-    }
-}
+use super::support::{Random, explained, forced, prepared};
 
 const LABELS: [&str; 3] = ["a", "b", "c"];
 const EDGES: [&str; 3] = ["x", "y", "z"];
@@ -295,12 +265,6 @@ const SINKS: &[&str] = &[
     ".select('v0').union(__.out('x'), __.select('v1')).id()",
 ];
 
-fn prepared(script: &str, terminal: Terminal, options: PlanOptions) -> Prepared {
-    let parsed = parse_one(script, &ParseOptions::default());
-    let Ok(Statement::Traversal { bytecode, .. }) = parsed else { panic!("{script}: {parsed:?}") };
-    Prepared::with_options(&bytecode, terminal, options).unwrap_or_else(|error| panic!("{script}: {error}"))
-}
-
 /// The answer, sorted. On virtual nodes if there is a seed.
 fn answer(db: &Database, script: &str, options: PlanOptions, nodes: Option<u64>) -> Vec<String> {
     let prepared = prepared(script, Terminal::None, options);
@@ -317,17 +281,6 @@ fn answer(db: &Database, script: &str, options: PlanOptions, nodes: Option<u64>)
     let mut shown: Vec<String> = results.into_iter().flat_map(shown).collect();
     shown.sort();
     shown
-}
-
-fn explained(db: &Database, script: &str, options: PlanOptions) -> String {
-    let prepared = prepared(script, Terminal::Explain, options);
-    let results = db.run(&prepared, &Parameters::new()).unwrap().collect().unwrap();
-    let [Value::String(text)] = &results[..] else { panic!("{script}: {results:?}") };
-    text.to_string()
-}
-
-fn forced(seed: u64) -> PlanOptions {
-    PlanOptions { planner: Planner::Forced(seed), ..PlanOptions::default() }
 }
 
 #[test]
