@@ -15,8 +15,8 @@ use crate::physical::{
 /// The plan as text.
 pub fn explain(plan: &PhysicalPlan) -> String {
     let mut text = String::new();
-    if let Some(order) = &plan.order {
-        line(0, order, &mut text);
+    if let Some(choice) = &plan.choice {
+        line(0, choice, &mut text);
     }
     let path = match &plan.requirements.path {
         PathRequirement::None => "none".to_owned(),

@@ -48,8 +48,14 @@ pub fn lower_with(
     facts: &GraphFacts,
     options: PlanOptions,
 ) -> Result<PhysicalPlan> {
-    let without_indexes = GraphFacts { indexes: Vec::new(), figures: facts.figures.clone() };
-    let facts = if options.use_indexes { facts } else { &without_indexes };
+    let without_indexes;
+    let facts = match options.use_indexes {
+        true => facts,
+        false => {
+            without_indexes = GraphFacts { indexes: Vec::new(), figures: facts.figures.clone() };
+            &without_indexes
+        }
+    };
     let weigh = options.weigh && !traversal.is_mutating();
     let counted = weigh.then(|| graph::count(traversal, configuration, facts, options.planner)).flatten();
     let Reordered { traversal: reordered, choice } = graph::reorder(traversal, configuration, facts, options.planner);
@@ -103,7 +109,7 @@ pub fn lower_with(
     Ok(PhysicalPlan {
         root,
         rules: lowering.applied.names(),
-        order: how_counted.or(choice.map(|order| format!("order: {order}"))),
+        choice: how_counted.or(choice.map(|order| format!("order: {order}"))),
         mutating,
         interleaved: lowering.interleaving.shows(),
         pinned: mutating || traversal.uses_side_effects() || !configuration.side_effects.is_empty(),

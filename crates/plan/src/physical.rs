@@ -52,7 +52,7 @@ pub struct PhysicalPlan {
     /// The names of the physical rules that changed it, for `explain()`.
     pub rules: Vec<&'static str>,
     /// What was chosen for the first steps, and why, for `explain()`: their order, or a count without rows.
-    pub order: Option<String>,
+    pub choice: Option<String>,
     /// The columns that every row carries.
     pub requirements: Requirements,
     /// True if it writes to the graph or to a file.

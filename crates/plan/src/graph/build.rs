@@ -61,7 +61,7 @@ pub(super) fn build(traversal: &Traversal, configuration: &Configuration) -> Opt
 }
 
 /// A look that is enough for light traversals: returns false if the first steps have one order only.
-fn may_have_orders(steps: &[StepNode]) -> bool {
+pub(super) fn may_have_orders(steps: &[StepNode]) -> bool {
     let [StepNode { step: Step::Vertices { ids, .. }, .. }, rest @ ..] = steps else { return false };
     let (mut hops, mut tests, mut goes_back) = (0, false, false);
     for node in rest {

@@ -163,10 +163,11 @@ pub(crate) struct Reordered {
 
 pub(crate) use count::{Counted, count};
 
-/// Returns true if the order of a traversal's steps may be chosen, or how they are counted: statistics are then of use.
+/// A look at the steps: returns false if neither their order can be chosen nor how they are counted, so that statistics
+/// are of no use. Planning may find that out later.
 pub fn may_reorder(traversal: &Traversal, configuration: &Configuration, planner: Planner) -> bool {
     configuration.planner_or(planner) != Planner::Written
-        && (build::build(traversal, configuration).is_some() || count::may_count(traversal, configuration))
+        && (build::may_have_orders(&traversal.steps) || count::may_be_counted(&traversal.steps))
 }
 
 /// Chooses the order of a traversal's first steps.

@@ -30,7 +30,7 @@ mod read;
 use super::choose::{self, GAIN, LIGHT};
 use super::estimate::Estimator;
 use crate::facts::GraphFacts;
-use crate::logical::{Configuration, Traversal};
+use crate::logical::{Configuration, StepNode, Traversal};
 use crate::options::Planner;
 use crate::physical::PatternCount;
 
@@ -44,9 +44,9 @@ pub(crate) struct Counted {
     pub choice: String,
 }
 
-/// Returns true if a traversal begins with a count of a pattern.
-pub(super) fn may_count(traversal: &Traversal, configuration: &Configuration) -> bool {
-    read::read(traversal, configuration).is_some_and(|pattern| !forms::forms(&pattern).is_empty())
+/// A look at the steps: returns false if they do not begin with a count of a pattern.
+pub(super) fn may_be_counted(steps: &[StepNode]) -> bool {
+    read::steps_counted(steps).is_some()
 }
 
 /// Chooses how the matches of a pattern are counted; `None`: with rows.

@@ -51,7 +51,7 @@ pub(super) struct Closing {
 
 /// The pattern that a traversal begins with, if it is only counted.
 pub(super) fn read(traversal: &Traversal, configuration: &Configuration) -> Option<Pattern> {
-    let steps = may_be_counted(&traversal.steps)?;
+    let steps = steps_counted(&traversal.steps)?;
     if !only_results_show(traversal, configuration) || !gives_names_once(traversal) {
         return None;
     }
@@ -69,7 +69,7 @@ pub(super) fn read(traversal: &Traversal, configuration: &Configuration) -> Opti
 
 /// A look that is enough for most traversals: the number of steps up to the first `count()`, if there are hops before it
 /// and no step that is never counted without rows.
-fn may_be_counted(steps: &[StepNode]) -> Option<usize> {
+pub(super) fn steps_counted(steps: &[StepNode]) -> Option<usize> {
     let [StepNode { step: Step::Vertices { ids: None, .. }, .. }, rest @ ..] = steps else { return None };
     let mut hops = 0;
     for (at, node) in rest.iter().enumerate() {

@@ -150,8 +150,7 @@ impl Weigher {
         let view = &*call.context.view;
         let labels = self.labels(view);
         let mut weighed = PagesWeighed::default();
-        let by_edges =
-            self.filter.is_none() && matches!(self.factors.first(), Some((_, _, FactorForm::Sum | FactorForm::Some)));
+        let by_edges = matches!(self.factors.first(), Some((_, _, FactorForm::Sum | FactorForm::Some)));
         if !by_edges {
             self.scan(&labels, pages, &mut weighed, call)?;
         }

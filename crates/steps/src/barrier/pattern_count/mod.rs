@@ -75,7 +75,7 @@ struct Run {
 #[derive(Default)]
 struct Progress {
     phase: usize,
-    /// The pages of the phase that nobody works on; `None` before its first step.
+    /// The pages of the phase that no thread has taken; `None` before the first step.
     left: Option<Vec<ScanCursor>>,
     /// What the phase has made.
     pages: Vec<WeightPage>,
@@ -473,14 +473,12 @@ impl Operator<Rows> for CountPattern {
         if !out.is_cancelled(group) {
             let next = {
                 let mut progress = run.progress.lock();
-                if self.begin_phase(&mut progress, out.control())? {
-                    progress.left.as_mut().and_then(Vec::pop)
-                } else {
-                    None
+                match self.begin_phase(&mut progress, out.control())? {
+                    true => progress.left.as_mut().and_then(Vec::pop).map(|range| (progress.phase, range)),
+                    false => None,
                 }
             };
-            if let Some(range) = next {
-                let phase = run.progress.lock().phase;
+            if let Some((phase, range)) = next {
                 // The home makes the first step alone: most phases of small patterns end there.
                 let is_first = range == ScanCursor::default();
                 if self.is_shared && !is_first {
