@@ -21,6 +21,23 @@ pub struct PatternCount {
     pub rows: Pipeline,
 }
 
+impl PatternCount {
+    /// Returns the weighings by level, as numbers: those that wait for no other one, those that wait for these, and so
+    /// on. Weighings of a level may be worked out side by side.
+    pub fn levels(&self) -> Vec<Vec<usize>> {
+        let mut levels: Vec<Vec<usize>> = Vec::new();
+        let mut level_of = Vec::with_capacity(self.weighings.len());
+        for (number, weighing) in self.weighings.iter().enumerate() {
+            let waits_for = weighing.factors.iter().filter_map(|factor| factor.ends);
+            let level = waits_for.map(|ends| level_of[ends] + 1).max().unwrap_or(0);
+            level_of.push(level);
+            levels.resize_with(levels.len().max(level + 1), Vec::new);
+            levels[level].push(number);
+        }
+        levels
+    }
+}
+
 /// How a variable is weighed: its vertices meet the conditions, and their weights are the products of the factors.
 #[derive(Clone, Debug, Default)]
 pub struct Weighing {
@@ -105,4 +122,27 @@ pub struct WalkPairing {
     pub differs: bool,
     /// The edges to another neighbor of the root, from which the end differs.
     pub sibling: Option<Leg>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weighing_is_on_the_level_after_those_that_it_waits_for() {
+        let edges = EdgesOf { direction: Direction::Out, labels: Vec::new() };
+        let weighing = |waits_for: &[Option<usize>]| {
+            let factor = |ends: &Option<usize>| Factor { edges: edges.clone(), ends: *ends, form: FactorForm::Sum };
+            Weighing { factors: waits_for.iter().map(factor).collect(), ..Weighing::default() }
+        };
+        let waits_for: [&[Option<usize>]; 6] =
+            [&[], &[Some(0)], &[None], &[Some(1), Some(2)], &[None, Some(2)], &[Some(4)]];
+        let count = PatternCount {
+            weighings: waits_for.map(weighing).into(),
+            root: Weighing::default(),
+            pairing: None,
+            rows: Pipeline::default(),
+        };
+        assert_eq!(count.levels(), [vec![0, 2], vec![1, 4], vec![3, 5]]);
+    }
 }

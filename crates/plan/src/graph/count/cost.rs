@@ -3,6 +3,8 @@
 //! Every weighing looks at all vertices of its variable that have an edge of its first factor, and at all of their edges.
 //! So its cost does not depend on how many rows the pattern would make.
 
+use mangrove_graph::PAGE_SLOTS;
+
 use super::forms::Form;
 use super::read::Pattern;
 use crate::graph::estimate::Estimator;
@@ -18,10 +20,12 @@ const LISTED: f64 = 20.0;
 const WALKED: f64 = 2.0;
 /// For a vertex whose property is tested.
 const TESTED: f64 = 40.0;
+/// For a level of weighings, after which threads wait for each other.
+const LEVEL: f64 = 30_000.0;
 
 /// The expected cost of a form in nanoseconds. Puts the factors into the order in which they cost least.
 pub(super) fn cost(form: &mut Form, pattern: &Pattern, estimator: &Estimator<'_>) -> f64 {
-    let mut sum = 0.0;
+    let mut sum = LEVEL * form.count.levels().len() as f64;
     let variables: Vec<usize> = form.variables.iter().copied().chain([form.root]).collect();
     for (weighing, variable) in form.count.weighings.iter_mut().chain([&mut form.count.root]).zip(variables) {
         let reach = |factor: &Factor| estimator.reach(variable, &factor.edges);
@@ -29,7 +33,9 @@ pub(super) fn cost(form: &mut Form, pattern: &Pattern, estimator: &Estimator<'_>
             let key = |factor: &Factor| (!factor.leaves_only_ends(), reach(factor).edges);
             key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
         });
-        sum += of_weighing(weighing, variable, estimator);
+        // Threads share a weighing by pages: one with few pages keeps few of them busy.
+        let pages = (estimator.begin(variable).0 / PAGE_SLOTS as f64).max(1.0);
+        sum += of_weighing(weighing, variable, estimator) * (1.0 + 1.0 / pages);
     }
     let edges = |variable: usize, edges| estimator.reach(variable, edges).edges;
     match &form.count.pairing {

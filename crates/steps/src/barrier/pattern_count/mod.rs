@@ -1,10 +1,10 @@
 //! The matches of a pattern, counted without a row for each ([`PatternCount`]).
 //!
-//! The variables of the pattern are weighed one after the other, the leaves first. This is a sequence of *phases*:
+//! The variables of the pattern are weighed, the leaves first. This is a sequence of *phases*:
 //!
 //! | phase | makes |
 //! |---|---|
-//! | one for each weighing | the weights of its vertices ([`weights`]) |
+//! | one for each level of the tree | the weights of the variables that wait for no other ([`weights`]) |
 //! | one for the second hop of a walk, if there is one | the lists of the middles ([`walks`]) |
 //! | the last | the sum of the weights of the root |
 //!
@@ -52,16 +52,20 @@ use weights::{PAGE_BYTES, VertexWeights, WeightPage};
 const STEP_WORK: usize = 1 << 14;
 
 /// The same for the first step of a phase, which the home makes alone while other threads wait.
-const FIRST_STEP_WORK: usize = 1 << 12;
+const FIRST_STEP_WORK: usize = 1 << 10;
 
-/// The pages that are worked on together.
+/// The pages that are worked on together, if they have few edges.
 const PAGES: u32 = 4;
+
+/// The vertices and edges on the last pages from which on the next page is worked on alone.
+const PAGE_WORK: usize = 1 << 10;
 
 /// The most pages that a step passes, whatever they hold.
 const STEP_PAGES: usize = 1 << 12;
 
-/// The parts into which a phase is cut for several threads.
-const PARTS: usize = 16;
+/// The parts into which a phase is cut for several threads. At its end, threads wait for the last one for up to the time of
+/// a part.
+const PARTS: usize = 64;
 
 /// What the threads of a run make together.
 #[derive(Default)]
@@ -77,8 +81,8 @@ struct Progress {
     phase: usize,
     /// The pages of the phase that no thread has taken; `None` before the first step.
     left: Option<Vec<ScanCursor>>,
-    /// What the phase has made.
-    pages: Vec<WeightPage>,
+    /// What the phase has made. Each page comes with the number of its weighing.
+    pages: Vec<(usize, WeightPage)>,
     end_pages: Vec<EndPage>,
     total: u128,
     /// What earlier phases have made.
@@ -89,6 +93,7 @@ struct Progress {
 /// What phases have made.
 #[derive(Clone, Default)]
 struct Made {
+    /// By the number of the weighing. A weighing that no phase has made yet has no weights.
     weights: Vec<Arc<VertexWeights>>,
     hop: Option<Arc<SecondHop>>,
 }
@@ -131,6 +136,8 @@ struct Walk {
 /// See the header of this file.
 pub(crate) struct CountPattern {
     weighers: Vec<Weigher>,
+    /// The weighings of each of the first phases, by number.
+    levels: Vec<Vec<usize>>,
     root: Weigher,
     pairing: Option<Paired>,
     remember: Remember,
@@ -171,6 +178,7 @@ impl CountPattern {
         });
         CountPattern {
             weighers: count.weighings.iter().map(Weigher::new).collect(),
+            levels: count.levels(),
             root: Weigher::new(&count.root),
             pairing,
             remember,
@@ -191,17 +199,25 @@ impl CountPattern {
 
     /// The number of the last phase.
     fn last_phase(&self) -> usize {
-        self.weighers.len() + usize::from(matches!(self.pairing, Some(Paired::Walk(_))))
+        self.levels.len() + usize::from(matches!(self.pairing, Some(Paired::Walk(_))))
     }
 
     /// The labels of the vertices of a phase.
     fn labels_of(&mut self, phase: usize, view: &dyn GraphView) -> LabelFilter {
-        let weigher = match &self.pairing {
-            _ if phase < self.weighers.len() => &mut self.weighers[phase],
-            Some(Paired::Walk(walk)) if phase == self.weighers.len() => &mut self.weighers[walk.middle],
-            _ => &mut self.root,
-        };
-        weigher.labels(view)
+        if let Some(level) = self.levels.get(phase) {
+            let mut all = Vec::new();
+            for &weighing in level {
+                match self.weighers[weighing].labels(view) {
+                    LabelFilter::Any => return LabelFilter::Any,
+                    LabelFilter::Sets(sets) => all.extend_from_slice(&sets),
+                }
+            }
+            return LabelFilter::Sets(all.into());
+        }
+        match &self.pairing {
+            Some(Paired::Walk(walk)) if phase == self.levels.len() => self.weighers[walk.middle].labels(view),
+            _ => self.root.labels(view),
+        }
     }
 
     /// Works on a range of pages until it has looked at about `work_max` vertices and edges. Returns what is left of it.
@@ -218,15 +234,21 @@ impl CountPattern {
             (progress.phase, progress.made.clone())
         };
         let mut call = Call { context, meter: Meter::new(out.control()), work: 0 };
+        // What the first pages hold is not known.
+        let mut count = 1;
         for _ in 0..STEP_PAGES {
             if call.work >= work_max {
                 return Ok(Some(range));
             }
-            let Some(pages) = next_pages(&*context.view, &mut range)? else { return Ok(None) };
+            let Some(pages) = next_pages(&*context.view, &mut range, count)? else { return Ok(None) };
+            let before = call.work;
             call.work += 1;
-            if phase < self.weighers.len() {
-                let weighed = self.weighers[phase].weigh(pages, &made.weights, &mut call)?.pages;
-                let kept: Vec<WeightPage> = weighed.into_iter().filter(|page| !page.is_empty()).collect();
+            if let Some(level) = self.levels.get(phase) {
+                let mut kept = Vec::new();
+                for &weighing in level {
+                    let weighed = self.weighers[weighing].weigh(pages, &made.weights, &mut call)?.pages;
+                    kept.extend(weighed.into_iter().filter(|page| !page.is_empty()).map(|page| (weighing, page)));
+                }
                 let bytes = kept.len() as u64 * PAGE_BYTES;
                 out.control().charge(bytes)?;
                 let mut progress = run.progress.lock();
@@ -244,6 +266,7 @@ impl CountPattern {
                 let mut progress = run.progress.lock();
                 progress.total = progress.total.saturating_add(total);
             }
+            count = if call.work - before < PAGE_WORK { PAGES } else { 1 };
         }
         Ok(Some(range))
     }
@@ -347,9 +370,14 @@ impl CountPattern {
             Some(_) if progress.phase == self.last_phase() => return Ok(false),
             Some(left) => {
                 left.push(ScanCursor::default());
-                if progress.phase < self.weighers.len() {
-                    let weights = VertexWeights::new(std::mem::take(&mut progress.pages));
-                    progress.made.weights.push(Arc::new(weights));
+                if let Some(level) = self.levels.get(progress.phase) {
+                    let mut pages = std::mem::take(&mut progress.pages);
+                    progress.made.weights.resize_with(self.weighers.len(), Arc::default);
+                    for &weighing in level {
+                        let of_weighing = pages.extract_if(.., |(number, _)| *number == weighing);
+                        let weights = VertexWeights::new(of_weighing.map(|(_, page)| page).collect());
+                        progress.made.weights[weighing] = Arc::new(weights);
+                    }
                 } else if let Some(Paired::Walk(walk)) = &self.pairing {
                     let ends = progress.made.weights[walk.ends].clone();
                     let hop = SecondHop::new(std::mem::take(&mut progress.end_pages), ends);
@@ -375,10 +403,10 @@ fn each_vertex(weighed: &PagesWeighed, mut each: impl FnMut(usize, usize, Vertex
     Ok(())
 }
 
-/// Takes the next pages off a range; `None` if there are no more.
-fn next_pages(view: &dyn GraphView, range: &mut ScanCursor) -> Result<Option<ScanCursor>> {
+/// Takes the next `count` pages, or fewer, off a range; `None` if there are no more.
+fn next_pages(view: &dyn GraphView, range: &mut ScanCursor, count: u32) -> Result<Option<ScanCursor>> {
     let from = *range;
-    let end = (from.tablet, from.page + PAGES).min(from.until);
+    let end = (from.tablet, from.page + count).min(from.until);
     // A scan that takes no vertex finds out where the pages of the tablet end.
     let mut to = ScanCursor { until: end, ..from };
     view.scan_vertices(&LabelFilter::Sets([].into()), Share::ALL, &mut to, 1, &mut Vec::new())?;
