@@ -347,3 +347,40 @@ fn whether_rows_are_made_is_chosen() {
     let without = PlanOptions { weigh: false, ..forced(1) };
     assert!(!explained(&db, script, without).contains("count:"));
 }
+
+/// A serializable transaction has read what a count without rows depends on. It cannot commit if somebody else has changed
+/// the count meanwhile.
+#[test]
+fn a_changed_count_is_a_conflict() {
+    let cases = mangrove_testdata::case_count(200);
+    let mut changed = 0;
+    for seed in 0..cases {
+        let mut random = Random::new(seed);
+        let db = graph(&mut random, false);
+        let script = format!("{}.count()", Pattern::draw(&mut random).walk(&mut random));
+        let options = forced(2 * seed + 1);
+        let workers = random.of(&[Workers::One, Workers::Helped(seed)]);
+        let counter = db
+            .begin_with(TransactionOptions { isolation: Isolation::Serializable, ..TransactionOptions::default() })
+            .unwrap();
+        let writes_first = random.one_in(2);
+        let write = || counter.query("g.addV('witness')").unwrap().collect().unwrap();
+        if writes_first {
+            write();
+        }
+        let count = answer(&counter, &script, options, workers);
+        db.query(random.of(&CHANGES)).unwrap().collect().unwrap();
+        if !writes_first {
+            write();
+        }
+        let is_changed = answer(&db.begin().unwrap(), &script, options, Workers::One) != count;
+        let committed = counter.commit();
+        if is_changed {
+            let plan = explained(&db, &script, options);
+            changed += u64::from(plan.contains("count: by seed"));
+            let error = committed.expect_err(&format!("seed {seed}, {workers:?}: {script}\n{plan}"));
+            assert_eq!(error.kind(), mangrove::ErrorKind::Conflict, "{error}");
+        }
+    }
+    assert!(changed * 10 > cases, "of {cases} transactions, {changed} had counted without rows what was changed");
+}
