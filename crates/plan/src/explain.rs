@@ -7,9 +7,9 @@ use mangrove_graph::{ElementKind, Value};
 
 use crate::logical::{ChooseOption, Condition, FilterKind, LabelTest, LoopSearch, Operand, Test};
 use crate::physical::{
-    Access, Computation, ComputedOperand, Degree, DegreeTest, EdgeTo, EdgesOf, Factor, FactorForm, Leg, LocalKind,
-    LoopTest, Modulate, Op, Over, Pairing, PathRequirement, PatternCount, PhysicalPlan, Pipeline, Purpose, RepeatScope,
-    Scheduling, Stage, Weighing,
+    Access, Computation, ComputedOperand, CountOf, Degree, DegreeTest, EdgeTo, EdgesOf, Factor, FactorForm, Leg,
+    LocalKind, LoopTest, Modulate, Op, Over, Pairing, PathRequirement, PatternCount, PhysicalPlan, Pipeline, Purpose,
+    RepeatScope, Scheduling, Stage, Weighing,
 };
 
 /// The plan as text.
@@ -102,7 +102,11 @@ fn weighings(count: &PatternCount, depth: usize, text: &mut String) {
     for (number, of) in count.weighings.iter().enumerate() {
         line(depth, &format!("weight {number}: {}", weighing(of)), text);
     }
-    line(depth, &format!("sum over {}", weighing(&count.root)), text);
+    let made = match count.of {
+        CountOf::AllMatches => "sum over",
+        CountOf::EachRoot => "bulk of each",
+    };
+    line(depth, &format!("{made} {}", weighing(&count.root)), text);
     match &count.pairing {
         None => {}
         Some(Pairing::Neighbors { first, second }) => {

@@ -99,9 +99,13 @@ pub fn lower_with(
             let (of_count, rest) = traversal.steps.split_at(traversal.steps.len() + steps - written);
             count.rows = lowering.merged(&Traversal { steps: of_count.to_vec() }, may_merge)?;
             let mut rest = lowering.merged(&Traversal { steps: rest.to_vec() }, may_merge)?;
-            let labels = count.rows.stages.last().map(|last| last.labels.clone()).unwrap_or_default();
+            let labels = match count.of {
+                CountOf::AllMatches => count.rows.stages.last().map(|last| last.labels.clone()).unwrap_or_default(),
+                // Nothing reads the names of the pattern.
+                CountOf::EachRoot => Vec::new(),
+            };
             rest.stages.insert(0, Stage { operator: Op::CountPattern(Box::new(count)), labels });
-            how_counted = Some(format!("count: {chosen}"));
+            how_counted = Some(chosen);
             rest
         }
     };

@@ -30,7 +30,7 @@ pub use edge_to::EdgeTo;
 pub use modulate::{Computation, Modulate, Over};
 pub use nested::Purpose;
 pub use order_reader::OrderReader;
-pub use pattern_count::{EdgesOf, Factor, FactorForm, Leg, Pairing, PatternCount, WalkPairing, Weighing};
+pub use pattern_count::{CountOf, EdgesOf, Factor, FactorForm, Leg, Pairing, PatternCount, WalkPairing, Weighing};
 pub use reduced::Reduced;
 pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope, Scheduling};
 pub use traits::Role;
@@ -219,7 +219,8 @@ pub enum Op {
         /// Only with one of these labels; `None`: all.
         labels: Option<Vec<Name>>,
     },
-    /// The number of matches of a pattern, without a row for each: `V().out().in().count()`.
+    /// The number of matches of a pattern, without a row for each: `V().out().in().count()`,
+    /// `V().out().in().groupCount()`.
     CountPattern(Box<PatternCount>),
 
     // ---- row by row ----

@@ -1,4 +1,4 @@
-//! Counts of patterns without rows: they are those of the rows.
+//! Counts of patterns without rows, of all matches and of those of each vertex: they are those of the rows.
 //!
 //! The test draws patterns that are trees of hops, with conditions, optional hops, tests of degrees, and comparisons of
 //! variables, over skewed graphs with self-loops and parallel edges. It writes each pattern as walks in random forms, which
@@ -226,6 +226,16 @@ impl Part {
 /// The endings: what follows the count does not matter.
 const SINKS: [&str; 3] = [".count()", ".count().as('n').select('n').is(gte(0))", ".count().fold()"];
 
+/// Endings that read the vertices of a variable, each as often as it has matches.
+const VERTEX_SINKS: [&str; 6] = [
+    ".groupCount().by('n').order(local).by(keys)",
+    ".values('n').sum()",
+    ".dedup().count()",
+    ".order().by('n').by(id).limit(4).id().fold()",
+    ".group().by(label).by(__.values('n').mean()).order(local).by(keys)",
+    ".has('n', gt(1)).both('y').as('z').groupCount().by(__.select('z').label()).order(local).by(keys)",
+];
+
 /// Changes that leave tails, ended edges and deleted vertices.
 const CHANGES: [&str; 5] = [
     "g.V().has('n', lt(3)).limit(5).as('v').addE('x').to(__.V().limit(1)).addE('y').from('v').to('v')",
@@ -257,7 +267,7 @@ fn answer(transaction: &mangrove::Transaction, script: &str, options: PlanOption
 #[test]
 fn a_count_without_rows_is_that_of_the_rows() {
     let cases = mangrove_testdata::case_count(400);
-    let (mut counted, mut of_comparisons) = (0, 0);
+    let (mut counted, mut of_comparisons, mut by_vertex) = (0, 0, 0);
     for seed in 0..cases {
         let mut random = Random::new(seed);
         let is_wide = random.one_in(20);
@@ -277,31 +287,46 @@ fn a_count_without_rows_is_that_of_the_rows() {
             let text = pattern.walk(&mut random);
             counts.push(answer(&transaction, &format!("{text}.count()"), PlanOptions::NONE, Workers::One));
             assert_eq!(counts[0], counts[form], "seed {seed}: another form of the same pattern, {text}");
-            let script = format!("{text}{}", random.of(&SINKS));
-            let plain = answer(&transaction, &script, PlanOptions::NONE, Workers::One);
-            assert_eq!(answer(&transaction, &script, PlanOptions::default(), Workers::One), plain, "{seed}: {script}");
-            for way in 0..4 {
-                let options = forced(2 * (seed + way) + 1);
-                let helped = [Workers::One, Workers::Helped(seed), Workers::Helped(seed + 1), Workers::Nodes(seed)];
-                let workers = helped[way as usize];
-                if matches!(workers, Workers::Nodes(_)) && is_wide {
-                    continue;
-                }
-                assert_eq!(
-                    answer(&transaction, &script, options, workers),
-                    plain,
-                    "seed {seed}, way {way}, {workers:?}: {script}\n{}",
-                    explained(&db, &script, options)
-                );
+            let at_vertex = text.rsplit('.').next().is_some_and(|last| last.starts_with("as('v"));
+            let back = match at_vertex && random.one_in(2) {
+                true => String::new(),
+                false => format!(".select('v{}')", random.below(pattern.conditions.len())),
+            };
+            for script in [format!("{text}{}", random.of(&SINKS)), format!("{text}{back}{}", random.of(&VERTEX_SINKS))]
+            {
+                every_way_agrees(&db, &transaction, &script, (seed, is_wide));
             }
-            let without_rows = explained(&db, &script, forced(1)).contains("count: by seed");
+            let ways = |ending: &str| explained(&db, &format!("{text}{ending}"), forced(1));
+            let without_rows = ways(".count()").contains("count: by seed");
             counted += usize::from(without_rows);
             of_comparisons += usize::from(without_rows && !pattern.comparisons.is_empty());
+            by_vertex += usize::from(ways(&format!("{back}.groupCount()")).contains("count a pattern by vertex"));
         }
     }
     let forms = cases as usize * 3;
     assert!(counted * 5 > forms * 2, "of {forms} traversals, {counted} were counted without rows");
     assert!(of_comparisons * 10 > forms, "of {forms} traversals, {of_comparisons} were so that compare variables");
+    assert!(by_vertex * 3 > forms, "of {forms} traversals, {by_vertex} had a row for each vertex");
+}
+
+/// A traversal has the same results in every way to count that is forced or chosen, whoever works on it.
+fn every_way_agrees(db: &Database, transaction: &mangrove::Transaction, script: &str, (seed, is_wide): (u64, bool)) {
+    let plain = answer(transaction, script, PlanOptions::NONE, Workers::One);
+    assert_eq!(answer(transaction, script, PlanOptions::default(), Workers::One), plain, "{seed}: {script}");
+    for way in 0..4 {
+        let options = forced(2 * (seed + way) + 1);
+        let helped = [Workers::One, Workers::Helped(seed), Workers::Helped(seed + 1), Workers::Nodes(seed)];
+        let workers = helped[way as usize];
+        if matches!(workers, Workers::Nodes(_)) && is_wide {
+            continue;
+        }
+        assert_eq!(
+            answer(transaction, script, options, workers),
+            plain,
+            "seed {seed}, way {way}, {workers:?}: {script}\n{}",
+            explained(db, script, options)
+        );
+    }
 }
 
 /// A count that does not fit is an error, with and without rows. One that fits is none, whatever is large on the way.

@@ -51,11 +51,7 @@ pub(super) fn build(traversal: &Traversal, configuration: &Configuration) -> Opt
     graph.sink = sink;
     graph.reads_names = reads_names || graph.tests.iter().any(|test| test.reads.count_ones() > 1);
     graph.may_name = !needs.bindings.is_empty() || !walks_later;
-    graph.merges = match rest.first().map(|node| &node.step) {
-        Some(Step::Reduce(reduction)) => *reduction != Reduction::Fold,
-        Some(Step::Dedup { labels, by }) => labels.is_empty() && by.is_empty(),
-        _ => false,
-    };
+    graph.merges = merges_before(rest);
     let has_orders = graph.atoms.len() > 1 || graph.variables.iter().skip(1).any(narrows);
     (has_orders && graph.atoms.len() <= MEMBERS_MAX).then_some((graph, end))
 }
@@ -99,7 +95,7 @@ pub(super) fn gives_names_once(traversal: &Traversal) -> bool {
 }
 
 /// Returns true if `holds` is true of one of the steps, or of one nested in them.
-fn any_step(steps: &[StepNode], holds: &dyn Fn(&Step) -> bool) -> bool {
+pub(super) fn any_step(steps: &[StepNode], holds: &dyn Fn(&Step) -> bool) -> bool {
     steps.iter().any(|node| {
         let mut found = holds(&node.step);
         node.step.visit_nested(&mut |_, nested| found |= nested.any(holds));
@@ -108,7 +104,7 @@ fn any_step(steps: &[StepNode], holds: &dyn Fn(&Step) -> bool) -> bool {
 }
 
 /// Returns true if the steps take only a part of the stream: which part is left open, but it would not come early.
-fn cuts_stream(rest: &[StepNode]) -> bool {
+pub(super) fn cuts_stream(rest: &[StepNode]) -> bool {
     for node in rest {
         match &node.step {
             Step::Range { .. } | Step::Tail(_) | Step::TimeLimit(_) => return true,
@@ -117,6 +113,15 @@ fn cuts_stream(rest: &[StepNode]) -> bool {
         }
     }
     false
+}
+
+/// Returns true if the first of the steps only counts or deduplicates rows, so that equal ones are merged before hops.
+pub(super) fn merges_before(rest: &[StepNode]) -> bool {
+    match rest.first().map(|node| &node.step) {
+        Some(Step::Reduce(reduction)) => *reduction != Reduction::Fold,
+        Some(Step::Dedup { labels, by }) => labels.is_empty() && by.is_empty(),
+        _ => false,
+    }
 }
 
 /// Returns true if the first of the steps does not look at the object of a row.

@@ -1,4 +1,5 @@
 //! [`PatternCount`]: the number of matches of a pattern, worked out from degrees and weights instead of rows.
+//! Either all of them are counted, or those of each vertex that a variable may stand for.
 //!
 //! Every variable of the pattern is *weighed*. The weight of a vertex is the number of ways to match what hangs on it, if
 //! it is put for the variable. Weights are worked out from the leaves to one variable, the root, and added up there.
@@ -8,16 +9,27 @@ use mangrove_graph::Direction;
 use super::Pipeline;
 use crate::logical::{Condition, Name};
 
+/// What a [`PatternCount`] makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountOf {
+    /// One row: the number of all matches.
+    AllMatches,
+    /// A row for each vertex that the root may stand for. Its bulk is the number of matches with the vertex.
+    EachRoot,
+}
+
 /// The number of matches of a pattern.
 #[derive(Clone, Debug)]
 pub struct PatternCount {
+    /// What is made of the weights of the root.
+    pub of: CountOf,
     /// The variables whose weights others use, in the order in which they are weighed: a factor names earlier ones.
     pub weighings: Vec<Weighing>,
-    /// The variable whose weights are added up.
+    /// The variable that is weighed last.
     pub root: Weighing,
     /// What the weights of the root are multiplied by, if variables are compared.
     pub pairing: Option<Pairing>,
-    /// The same count with rows. On several nodes, it runs instead.
+    /// The same with a row for each match. On several nodes, it runs instead.
     pub rows: Pipeline,
 }
 
@@ -138,6 +150,7 @@ mod tests {
         let waits_for: [&[Option<usize>]; 6] =
             [&[], &[Some(0)], &[None], &[Some(1), Some(2)], &[None, Some(2)], &[Some(4)]];
         let count = PatternCount {
+            of: CountOf::AllMatches,
             weighings: waits_for.map(weighing).into(),
             root: Weighing::default(),
             pairing: None,

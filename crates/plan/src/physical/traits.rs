@@ -5,7 +5,7 @@
 
 use mangrove_graph::{ElementKind, Token};
 
-use super::{Computation, LocalKind, Op, Pipeline, Purpose};
+use super::{Computation, CountOf, LocalKind, Op, Pipeline, Purpose};
 use crate::logical::Reduction;
 use crate::logical::files::FileStep;
 
@@ -104,7 +104,11 @@ impl Op {
             Op::Inject(_) => barrier("inject").makes_objects(),
             Op::Call { .. } => reading("call").makes_objects().leaves_traces(),
             Op::CountAll { .. } => reduction("count all"),
-            Op::CountPattern(_) => reduction("count a pattern").counts_by_bulk(),
+            Op::CountPattern(count) => reduction(match count.of {
+                CountOf::AllMatches => "count a pattern",
+                CountOf::EachRoot => "count a pattern by vertex",
+            })
+            .counts_by_bulk(),
 
             Op::Expand { .. } => reading("expand").makes_objects().hops(),
             // A row that stays has no new object.

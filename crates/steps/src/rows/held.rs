@@ -443,8 +443,13 @@ pub(crate) fn rows_by_instance(
 
 /// Returns rows of instance 0 with empty paths and no bindings.
 pub(crate) fn rows_of_one(objects: Vec<Value>, context: &ExecutionContext) -> Rows {
+    rows_of_objects(ObjectColumn::from_values(objects), context)
+}
+
+/// As [`rows_of_one`], for objects of any kind.
+pub(crate) fn rows_of_objects(objects: ObjectColumn, context: &ExecutionContext) -> Rows {
     let count = objects.len();
-    let mut rows = Rows::of(ObjectColumn::from_values(objects));
+    let mut rows = Rows::of(objects);
     rows.path = context.paths().then(|| vec![None; count]);
     rows.loops = context.requirements.loops.then(|| vec![Default::default(); count]);
     rows.sacks = context.fresh_sacks(count);

@@ -8,7 +8,7 @@ use mangrove_graph::PAGE_SLOTS;
 use super::forms::Form;
 use super::read::Pattern;
 use crate::graph::estimate::Estimator;
-use crate::physical::{Factor, FactorForm, Pairing, Weighing};
+use crate::physical::{CountOf, Factor, FactorForm, Pairing, Weighing};
 
 /// Nanoseconds for a vertex that is looked at along one factor.
 const VERTEX: f64 = 2.0;
@@ -20,6 +20,8 @@ const LISTED: f64 = 20.0;
 const WALKED: f64 = 2.0;
 /// For a vertex whose property is tested.
 const TESTED: f64 = 40.0;
+/// For a row of a vertex.
+const ROW: f64 = 10.0;
 /// For a level of weighings, after which threads wait for each other.
 const LEVEL: f64 = 30_000.0;
 
@@ -36,6 +38,9 @@ pub(super) fn cost(form: &mut Form, pattern: &Pattern, estimator: &Estimator<'_>
         // Threads share a weighing by pages: one with few pages keeps few of them busy.
         let pages = (estimator.begin(variable).0 / PAGE_SLOTS as f64).max(1.0);
         sum += of_weighing(weighing, variable, estimator) * (1.0 + 1.0 / pages);
+    }
+    if form.count.of == CountOf::EachRoot {
+        sum += ROW * estimator.begin(form.root).1;
     }
     let edges = |variable: usize, edges| estimator.reach(variable, edges).edges;
     match &form.count.pairing {

@@ -12,7 +12,9 @@
 use super::super::{Atom, Set};
 use super::read::{Closing, Pattern};
 use crate::logical::Condition;
-use crate::physical::{EdgesOf, Factor, FactorForm, Leg, Pairing, PatternCount, Pipeline, WalkPairing, Weighing};
+use crate::physical::{
+    CountOf, EdgesOf, Factor, FactorForm, Leg, Pairing, PatternCount, Pipeline, WalkPairing, Weighing,
+};
 
 /// A way to weigh a pattern.
 pub(super) struct Form {
@@ -24,8 +26,14 @@ pub(super) struct Form {
     pub hops: [usize; 2],
 }
 
-/// All forms of a pattern.
+/// All forms of a pattern. If the matches of each vertex of a variable are counted, that one is the root.
 pub(super) fn forms(pattern: &Pattern) -> Vec<Form> {
+    let mut forms = all_forms(pattern);
+    forms.retain(|form| pattern.of == CountOf::AllMatches || pattern.graph.sink == Some(form.root));
+    forms
+}
+
+fn all_forms(pattern: &Pattern) -> Vec<Form> {
     match (&pattern.differ[..], &pattern.closings[..]) {
         ([], []) => roots(pattern).into_iter().filter_map(|root| Weigher::new(pattern).alone(root)).collect(),
         ([(a, b)], []) => {
@@ -208,7 +216,8 @@ impl<'a> Weigher<'a> {
 
     /// The form with a root.
     fn form(self, root: usize, weighing: Weighing, pairing: Option<Pairing>) -> Form {
-        let count = PatternCount { weighings: self.weighings, root: weighing, pairing, rows: Pipeline::default() };
+        let (weighings, rows) = (self.weighings, Pipeline::default());
+        let count = PatternCount { of: self.pattern.of, weighings, root: weighing, pairing, rows };
         Form { count, variables: self.variables, root, hops: [0; 2] }
     }
 

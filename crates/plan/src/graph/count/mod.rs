@@ -9,6 +9,9 @@
 //! count     = Σ over the vertices of the root: weight(v)
 //! ```
 //!
+//! If the count is not the next step, but a later step gathers all rows, as in `groupCount()`, the vertices that rows are at
+//! are the root. There is then one row for each of them, and its weight is the row's bulk.
+//!
 //! So each edge is looked at once, however many walks go over it. `optional(out())` makes a factor at least 1, `where(out())`
 //! makes it 1 or 0. Two variables that must differ, and an edge that must (not) close a walk, are in the weight of the
 //! root ([`Pairing`](crate::physical::Pairing)).
@@ -19,7 +22,7 @@
 //! | `forms.rs` | the ways in which a tree may be weighed |
 //! | `cost.rs` | what they cost |
 //!
-//! - **PLAN-12.** The count is that of the rows. The conditions of PLAN-11 hold; the hops are a tree; every other step is
+//! - **PLAN-12.** The count, or the bulk of each vertex, is that of the rows. The conditions of PLAN-11 hold; the hops are a tree; every other step is
 //!   one that `read.rs` lists. All weights are products and sums of numbers that are not negative, so an overflow on the
 //!   way shows in the result, or is multiplied by 0.
 
@@ -27,14 +30,14 @@ mod cost;
 mod forms;
 mod read;
 
-use super::choose::{self, LIGHT};
+use super::choose::{self, GAIN, LIGHT};
 use super::estimate::Estimator;
 use crate::facts::GraphFacts;
 use crate::logical::{Configuration, StepNode, Traversal};
 use crate::options::Planner;
-use crate::physical::PatternCount;
+use crate::physical::{CountOf, PatternCount};
 
-/// A count without rows, instead of the first steps of a traversal.
+/// A count without a row for each match, instead of the first steps of a traversal.
 pub(crate) struct Counted {
     /// The count, without the rows that it replaces.
     pub count: PatternCount,
@@ -70,7 +73,7 @@ pub(crate) fn count(
             return None;
         }
         let form = forms.swap_remove((seed / 2 % count) as usize);
-        return Some(Counted { count: form.count, steps, choice: format!("by seed {seed}") });
+        return Some(Counted { count: form.count, steps, choice: format!("count: by seed {seed}") });
     }
     let estimator = Estimator::new(&pattern.graph, facts);
     if !estimator.is_informed() {
@@ -83,7 +86,9 @@ pub(crate) fn count(
     let costs = forms.into_iter().map(|mut form| (cost::cost(&mut form, &pattern, &estimator), form));
     let (cost, form) = costs.min_by(|a, b| a.0.total_cmp(&b.0))?;
     let millis = |nanos: f64| format!("{:.1} ms", nanos / 1e6);
-    let choice = format!("without rows; expected cost {}; with rows {}", millis(cost), millis(with_rows));
-    // What weights cost is nearly certain: each edge is looked at once. What rows cost is a guess.
-    (cost < with_rows).then_some(Counted { count: form.count, steps, choice })
+    let choice = format!("count: without rows; expected cost {}; with rows {}", millis(cost), millis(with_rows));
+    // What weights cost is nearly certain: each edge is looked at once. What rows cost is a guess. Yet rows of vertices
+    // are merged, too, so weights save less where vertices are the results.
+    let gain = if pattern.of == CountOf::EachRoot { GAIN } else { 1.0 };
+    (cost * gain < with_rows).then_some(Counted { count: form.count, steps, choice })
 }

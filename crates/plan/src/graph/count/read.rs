@@ -10,18 +10,19 @@
 //! | `where(without('l'))` | an edge that must not be there; `within`: must be there |
 //! | `not(out().where(eq('a')))` | an edge that must not be there; `where`: must be there |
 //! | `where(out())`, `not(out())` | a test of a degree |
-//! | `count()` | the end |
+//! | `count()` | the end: all matches are counted |
+//! | any other step, if a later one gathers all rows | the end: the matches of each vertex that rows are at are counted |
 //!
-//! Any other step means that rows are counted (PLAN-12).
+//! If such a step stands where it is not understood, there is a row for each match (PLAN-12).
 
 use std::collections::HashMap;
 
 use mangrove_gremlin::Comparison;
 
-use super::super::build::{Builder, gives_names_once, only_results_show};
+use super::super::build::{Builder, any_step, cuts_stream, gives_names_once, merges_before, only_results_show};
 use super::super::{MEMBERS_MAX, QueryGraph, Set, TestKind};
 use crate::logical::{By, Configuration, FilterKind, LabelTest, Name, Reduction, Step, StepNode, Traversal};
-use crate::physical::{EdgesOf, PathRequirement};
+use crate::physical::{CountOf, EdgesOf, PathRequirement};
 use crate::requirements::requirements;
 
 /// A tree of hops that is only counted.
@@ -37,8 +38,10 @@ pub(super) struct Pattern {
     pub closings: Vec<Closing>,
     /// Edges that variables must, or must not, have.
     pub tests: Vec<(usize, EdgesOf, bool)>,
-    /// How many steps it was read from, with the `count()`.
+    /// How many steps it was read from, with the `count()` of all matches.
     pub steps: usize,
+    /// What is counted. If it is the matches of each vertex, the sink of the graph is the variable of these vertices.
+    pub of: CountOf,
 }
 
 /// Edges from one variable to another that must be there (true), or must not.
@@ -51,7 +54,7 @@ pub(super) struct Closing {
 
 /// The pattern that a traversal begins with, if it is only counted.
 pub(super) fn read(traversal: &Traversal, configuration: &Configuration) -> Option<Pattern> {
-    let steps = steps_counted(&traversal.steps)?;
+    let (steps, of) = steps_counted(&traversal.steps)?;
     if !only_results_show(traversal, configuration) || !gives_names_once(traversal) {
         return None;
     }
@@ -59,17 +62,22 @@ pub(super) fn read(traversal: &Traversal, configuration: &Configuration) -> Opti
         return None;
     }
     let mut reader = Reader::begin(traversal.steps.first()?)?;
-    if !traversal.steps[1..steps - 1].iter().all(|node| reader.take(node)) {
+    let last = if of == CountOf::AllMatches { steps - 1 } else { steps };
+    if !traversal.steps[1..last].iter().all(|node| reader.take(node)) {
         return None;
     }
-    let pattern = reader.end(steps)?;
+    let rest = &traversal.steps[steps..];
+    if of == CountOf::EachRoot && (reader.is_elsewhere || cuts_stream(rest) || reader.names_are_read(rest)) {
+        return None;
+    }
+    reader.builder.graph.merges = of == CountOf::AllMatches || merges_before(rest);
+    let pattern = reader.end(steps, of)?;
     let is_tree = pattern.graph.atoms.len() + 1 == pattern.graph.variables.len();
     (is_tree && pattern.graph.atoms.len() <= MEMBERS_MAX).then_some(pattern)
 }
 
-/// A look that is enough for most traversals: the number of steps up to the first `count()`, if there are hops before it
-/// and no step that is never counted without rows.
-pub(super) fn steps_counted(steps: &[StepNode]) -> Option<usize> {
+/// A look that is enough for most traversals: the number of steps that may be a pattern, and what is counted of it.
+pub(super) fn steps_counted(steps: &[StepNode]) -> Option<(usize, CountOf)> {
     let [StepNode { step: Step::Vertices { ids: None, .. }, .. }, rest @ ..] = steps else { return None };
     let mut hops = 0;
     for (at, node) in rest.iter().enumerate() {
@@ -82,11 +90,20 @@ pub(super) fn steps_counted(steps: &[StepNode]) -> Option<usize> {
             | Step::Identity
             | Step::Barrier { norm_sack: false }
             | Step::Map { .. } => {}
-            Step::Reduce(Reduction::Count) if hops > 0 && node.policy.is_default() => return Some(at + 2),
-            _ => return None,
+            Step::Reduce(Reduction::Count) if hops > 0 && node.policy.is_default() => {
+                return Some((at + 2, CountOf::AllMatches));
+            }
+            _ => return (hops > 0 && gathers(&rest[at..])).then_some((at + 1, CountOf::EachRoot)),
         }
     }
     None
+}
+
+/// Returns true if a step gathers all rows: no result leaves the traversal before.
+fn gathers(rest: &[StepNode]) -> bool {
+    let gathers =
+        |step: &Step| matches!(step, Step::Reduce(_) | Step::Order(_) | Step::Group { .. } | Step::GroupCount { .. });
+    rest.iter().any(|node| gathers(&node.step))
 }
 
 struct Reader {
@@ -140,6 +157,12 @@ impl Reader {
         self.builder.take(node)
     }
 
+    /// Returns true if later steps read a name of the pattern.
+    fn names_are_read(&self, rest: &[StepNode]) -> bool {
+        let is_known = |name: &Name| self.builder.names.contains_key(name) || self.lists.contains_key(name);
+        any_step(rest, &|step| step.traits().names_read.iter().any(|name| is_known(name)))
+    }
+
     /// Takes a hop whose row stays if there is no edge.
     fn take_optional(&mut self, traversal: &Traversal, node: &StepNode) -> bool {
         let [hop @ StepNode { step: Step::Expand { to_edges: false, .. }, .. }] = &traversal.steps[..] else {
@@ -171,9 +194,9 @@ impl Reader {
     }
 
     /// The pattern, if all its tests are comparisons, closings or tests of degrees.
-    fn end(self, steps: usize) -> Option<Pattern> {
+    fn end(self, steps: usize, of: CountOf) -> Option<Pattern> {
         let Reader { builder, optional, mut closings, .. } = self;
-        let Builder { mut graph, names, .. } = builder;
+        let Builder { mut graph, names, current, .. } = builder;
         let (mut differ, mut tests) = (Vec::new(), Vec::new());
         for test in &graph.tests {
             match &test.kind {
@@ -193,10 +216,9 @@ impl Reader {
                 TestKind::Step(..) => return None,
             }
         }
-        // For estimates: rows are merged, and nothing looks at the last vertex.
-        (graph.sink, graph.merges) = (None, true);
+        graph.sink = (of == CountOf::EachRoot).then_some(current);
         graph.reads_names = graph.tests.iter().any(|test| test.reads.count_ones() > 1);
-        Some(Pattern { graph, optional, differ, closings, tests, steps })
+        Some(Pattern { graph, optional, differ, closings, tests, steps, of })
     }
 }
 

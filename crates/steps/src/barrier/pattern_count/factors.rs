@@ -11,10 +11,12 @@ use mangrove_plan::logical::Condition;
 use mangrove_plan::physical::{EdgesOf, Factor, FactorForm, Weighing};
 
 use super::weights::{MANY, PageId, SLOTS, VertexWeights, WeightPage};
+use crate::barrier::vertex_bulks;
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::row::filter::Filter;
-use crate::rows::ObjectColumn;
+use crate::rows::held::rows_of_objects;
+use crate::rows::{ObjectColumn, Rows};
 use crate::values::names::LabelSets;
 
 /// The edges of a variable, ready for a run.
@@ -96,6 +98,20 @@ impl PagesWeighed {
         Ok(())
     }
 
+    /// Multiplies each weight that is not 0 by what `times` says of the number of the page, the slot, and the vertex in its
+    /// first generation. Returns the sum of the products.
+    pub fn multiply_each(&mut self, mut times: impl FnMut(usize, usize, VertexId) -> Result<u128>) -> Result<u128> {
+        let mut total: u128 = 0;
+        for (number, page) in self.pages.iter_mut().enumerate() {
+            for (slot, weight) in page.weights.iter_mut().enumerate().filter(|(_, weight)| **weight != 0) {
+                let product = times(number, slot, page.page.vertex(slot))?.saturating_mul(u128::from(*weight));
+                total = total.saturating_add(product);
+                *weight = u64::try_from(product).unwrap_or(MANY);
+            }
+        }
+        Ok(total)
+    }
+
     /// Returns the number of a page, if it is there.
     pub fn find(&self, page: PageId) -> Option<usize> {
         self.numbers.get(&page).copied()
@@ -173,6 +189,29 @@ impl Weigher {
         Ok(weighed)
     }
 
+    /// A row for each vertex of some pages that have been weighed. Its bulk is the vertex's weight.
+    pub fn rows(&mut self, pages: ScanCursor, weighed: &PagesWeighed, call: &mut Call<'_>) -> Result<Rows> {
+        let (mut objects, mut bulks) = (Vec::new(), Vec::new());
+        if !weighed.pages.is_empty() {
+            // Weights do not know the generations of their vertices.
+            let labels = self.labels(&*call.context.view);
+            for vertex in scan(&labels, pages, call)? {
+                let number = weighed.find(PageId::of(vertex));
+                match number.map_or(0, |number| weighed.pages[number].weights[vertex.offset()]) {
+                    0 => {}
+                    MANY => return Err(vertex_bulks::too_many()),
+                    weight => {
+                        objects.push(vertex);
+                        bulks.push(weight);
+                    }
+                }
+            }
+        }
+        let mut rows = rows_of_objects(ObjectColumn::Vertices(objects), call.context);
+        rows.bulk = Some(bulks);
+        Ok(rows)
+    }
+
     /// Gives all vertices that meet the conditions the weight 1.
     fn scan(
         &mut self,
@@ -181,9 +220,7 @@ impl Weigher {
         weighed: &mut PagesWeighed,
         call: &mut Call<'_>,
     ) -> Result<()> {
-        let (mut cursor, mut ids) = (pages, Vec::new());
-        while !call.context.view.scan_vertices(labels, Share::ALL, &mut cursor, 4 * SLOTS, &mut ids)? {}
-        call.looked_at(ids.len())?;
+        let mut ids = scan(labels, pages, call)?;
         let kept = match &mut self.filter {
             Some(filter) if !ids.is_empty() => {
                 let objects = ObjectColumn::Vertices(ids);
@@ -204,6 +241,14 @@ impl Weigher {
         }
         Ok(())
     }
+}
+
+/// The vertices of some pages with these labels.
+fn scan(labels: &LabelFilter, pages: ScanCursor, call: &mut Call<'_>) -> Result<Vec<VertexId>> {
+    let (mut cursor, mut ids) = (pages, Vec::new());
+    while !call.context.view.scan_vertices(labels, Share::ALL, &mut cursor, 4 * SLOTS, &mut ids)? {}
+    call.looked_at(ids.len())?;
+    Ok(ids)
 }
 
 /// What a form of a factor makes of a sum.

@@ -1,4 +1,5 @@
-//! The matches of a pattern, counted without a row for each ([`PatternCount`]).
+//! The matches of a pattern, counted without a row for each ([`PatternCount`]): all of them, or those of each vertex of the
+//! root.
 //!
 //! The variables of the pattern are weighed, the leaves first. This is a sequence of *phases*:
 //!
@@ -6,7 +7,7 @@
 //! |---|---|
 //! | one for each level of the tree | the weights of the variables that wait for no other ([`weights`]) |
 //! | one for the second hop of a walk, if there is one | the lists of the middles ([`walks`]) |
-//! | the last | the sum of the weights of the root |
+//! | the last | the sum of the weights of the root, or its vertices with their weights as bulks |
 //!
 //! A phase goes over the pages of the graph. Threads share it by ranges of pages: what they make of a range is of no
 //! interest to each other before the phase has ended. If the run is open, the end of the unit row's group hands out these
@@ -34,7 +35,7 @@ use mangrove_flow::{
     Cursor, Detail, GroupId, HeldDetail, Operator, Output, QueryControl, Shared, SharedState, Step, TagSet,
 };
 use mangrove_graph::{ElementKind, Error, GraphView, LabelFilter, Result, ScanCursor, Share, Value, VertexId};
-use mangrove_plan::physical::{Leg, Pairing, PatternCount, WalkPairing};
+use mangrove_plan::physical::{CountOf, Leg, Pairing, PatternCount, WalkPairing};
 use parking_lot::Mutex;
 
 use crate::context::execution::ExecutionContext;
@@ -135,6 +136,7 @@ struct Walk {
 
 /// See the header of this file.
 pub(crate) struct CountPattern {
+    of: CountOf,
     weighers: Vec<Weigher>,
     /// The weighings of each of the first phases, by number.
     levels: Vec<Vec<usize>>,
@@ -177,6 +179,7 @@ impl CountPattern {
             }
         });
         CountPattern {
+            of: count.of,
             weighers: count.weighings.iter().map(Weigher::new).collect(),
             levels: count.levels(),
             root: Weigher::new(&count.root),
@@ -226,23 +229,24 @@ impl CountPattern {
         run: &Run,
         mut range: ScanCursor,
         work_max: usize,
-        out: &Output<'_, Rows>,
+        group: GroupId,
+        out: &mut Output<'_, Rows>,
     ) -> Result<Option<ScanCursor>> {
         let context = out.context();
         let (phase, made) = {
             let progress = run.progress.lock();
             (progress.phase, progress.made.clone())
         };
-        let mut call = Call { context, meter: Meter::new(out.control()), work: 0 };
+        let mut work = 0;
         // What the first pages hold is not known.
         let mut count = 1;
         for _ in 0..STEP_PAGES {
-            if call.work >= work_max {
+            if work >= work_max {
                 return Ok(Some(range));
             }
             let Some(pages) = next_pages(&*context.view, &mut range, count)? else { return Ok(None) };
-            let before = call.work;
-            call.work += 1;
+            let mut call = Call { context, meter: Meter::new(out.control()), work: 1 };
+            let mut made_rows = None;
             if let Some(level) = self.levels.get(phase) {
                 let mut kept = Vec::new();
                 for &weighing in level {
@@ -262,11 +266,25 @@ impl CountPattern {
                 progress.charged += bytes;
                 progress.end_pages.extend(ends);
             } else {
-                let total = self.add_up(run, pages, &made, &mut call, out)?;
-                let mut progress = run.progress.lock();
-                progress.total = progress.total.saturating_add(total);
+                let (total, weighed) = self.weigh_root(run, pages, &made, &mut call, out)?;
+                match self.of {
+                    CountOf::AllMatches => {
+                        let mut progress = run.progress.lock();
+                        progress.total = progress.total.saturating_add(total);
+                    }
+                    CountOf::EachRoot => {
+                        let mut rows = self.root.rows(pages, &weighed, &mut call)?;
+                        rows.remember(&self.remember);
+                        made_rows = Some(rows);
+                    }
+                }
             }
-            count = if call.work - before < PAGE_WORK { PAGES } else { 1 };
+            count = if call.work < PAGE_WORK { PAGES } else { 1 };
+            work += call.work;
+            drop(call);
+            for chunk in made_rows.into_iter().flat_map(Rows::chunks) {
+                out.emit(0, group, chunk)?;
+            }
         }
         Ok(Some(range))
     }
@@ -287,26 +305,24 @@ impl CountPattern {
         Ok(pages.map(|(number, page)| EndPage::new((page.page, page.weights), number, &lists, ends)).collect())
     }
 
-    /// The sum of the weights of the roots on some pages.
-    fn add_up(
+    /// The weights of the roots on some pages, and their sum.
+    fn weigh_root(
         &mut self,
         run: &Run,
         pages: ScanCursor,
         made: &Made,
         call: &mut Call<'_>,
         out: &Output<'_, Rows>,
-    ) -> Result<u128> {
+    ) -> Result<(u128, PagesWeighed)> {
         let view = &*call.context.view;
-        let weighed = self.root.weigh(pages, &made.weights, call)?;
+        let mut weighed = self.root.weigh(pages, &made.weights, call)?;
         let labels = self.root.labels(view);
-        let mut total: u128 = 0;
-        let mut add = |weight: u64, times: u128| total = total.saturating_add(times.saturating_mul(u128::from(weight)));
-        match &mut self.pairing {
-            _ if weighed.pages.is_empty() => {}
-            None => each_vertex(&weighed, |_, _, _, weight| {
-                add(weight, 1);
-                Ok(())
-            })?,
+        let total = match &mut self.pairing {
+            _ if weighed.pages.is_empty() => 0,
+            None => {
+                let weights = weighed.pages.iter().flat_map(|page| page.weights.iter());
+                weights.fold(0, |sum: u128, weight| sum.saturating_add(u128::from(*weight)))
+            }
             Some(Paired::Neighbors { first, second }) => {
                 let weights = |of: &Option<usize>| of.map(|at| &*made.weights[at]);
                 let request = first.0.request(labels.clone(), pages, view);
@@ -317,12 +333,12 @@ impl CountPattern {
                 };
                 let first_ends = weights(&first.1);
                 let second_ends = second.as_ref().map_or(first_ends, |(_, ends)| weights(ends));
-                each_vertex(&weighed, |number, slot, _, weight| {
+                weighed.multiply_each(|number, slot, _| {
                     let list = lists.sorted(number, slot);
                     let other = others.as_mut().map_or(list, |others| others.sorted(number, slot));
-                    add(weight, different_pairs((list, first_ends), (other, second_ends), &mut self.ends));
-                    call.looked_at(list.len() + other.len())
-                })?;
+                    call.looked_at(list.len() + other.len())?;
+                    Ok(different_pairs((list, first_ends), (other, second_ends), &mut self.ends))
+                })?
             }
             Some(Paired::Walk(walk)) => {
                 let Some(hop) = &made.hop else { return Err(Error::bug("the second hop is made before the sum")) };
@@ -344,7 +360,7 @@ impl CountPattern {
                         scratch
                     }
                 };
-                each_vertex(&weighed, |number, slot, vertex, weight| {
+                let total = weighed.multiply_each(|number, slot, vertex| {
                     let root = Root {
                         vertex,
                         middles: middles.get(number, slot),
@@ -353,13 +369,15 @@ impl CountPattern {
                         sibling_ends,
                     };
                     let mut met = 0;
-                    add(weight, scratch.count(hop, root, &mut met));
-                    call.looked_at(met + root.middles.len() + root.closing.len() + root.siblings.len())
+                    let times = scratch.count(hop, root, &mut met);
+                    call.looked_at(met + root.middles.len() + root.closing.len() + root.siblings.len())?;
+                    Ok(times)
                 })?;
                 run.scratches.lock().push(scratch);
+                total
             }
-        }
-        Ok(total)
+        };
+        Ok((total, weighed))
     }
 
     /// At the home: goes on to the next phase if the last one is over. Returns false if that was the last.
@@ -390,17 +408,6 @@ impl CountPattern {
         }
         Ok(true)
     }
-}
-
-/// Calls `each` with the number of the page, the slot, the vertex in its first generation and the weight of each vertex
-/// that has one.
-fn each_vertex(weighed: &PagesWeighed, mut each: impl FnMut(usize, usize, VertexId, u64) -> Result<()>) -> Result<()> {
-    for (number, page) in weighed.pages.iter().enumerate() {
-        for (slot, weight) in page.weights.iter().enumerate().filter(|(_, weight)| **weight != 0) {
-            each(number, slot, page.page.vertex(slot), *weight)?;
-        }
-    }
-    Ok(())
 }
 
 /// Takes the next `count` pages, or fewer, off a range; `None` if there are no more.
@@ -476,10 +483,10 @@ impl Operator<Rows> for CountPattern {
         Ok(())
     }
 
-    fn work_part(&mut self, _: GroupId, at: &mut Cursor, out: &mut Output<'_, Rows>) -> Result<Step> {
+    fn work_part(&mut self, group: GroupId, at: &mut Cursor, out: &mut Output<'_, Rows>) -> Result<Step> {
         let Some(part) = at.take_held::<Part>() else { return Err(Error::bug("a part of a count is a range")) };
         let Some(run) = self.run() else { return Ok(Step::Done) };
-        match self.work_on(&run, part.0, STEP_WORK, out)? {
+        match self.work_on(&run, part.0, STEP_WORK, group, out)? {
             Some(left) => {
                 at.detail = Detail::Held(Box::new(Part(left)));
                 Ok(Step::More)
@@ -488,7 +495,7 @@ impl Operator<Rows> for CountPattern {
         }
     }
 
-    /// Each step works on some pages of a phase, or hands them out. The last one sends the count.
+    /// Each step works on some pages of a phase, or hands them out. The last one sends the count of all matches.
     fn finish_step(
         &mut self,
         _: u8,
@@ -516,17 +523,19 @@ impl Operator<Rows> for CountPattern {
                     }
                 } else {
                     let work_max = if self.is_shared { FIRST_STEP_WORK } else { STEP_WORK };
-                    if let Some(left) = self.work_on(&run, range, work_max, out)? {
+                    if let Some(left) = self.work_on(&run, range, work_max, group, out)? {
                         run.progress.lock().left.get_or_insert_default().push(left);
                     }
                 }
                 return Ok(Step::More);
             }
-            let total = run.progress.lock().total;
-            let count = i64::try_from(total).map_err(|_| too_many())?;
-            let mut rows = rows_of_one(vec![Value::I64(count)], out.context());
-            rows.remember(&self.remember);
-            out.emit(0, group, rows)?;
+            if self.of == CountOf::AllMatches {
+                let total = run.progress.lock().total;
+                let count = i64::try_from(total).map_err(|_| too_many())?;
+                let mut rows = rows_of_one(vec![Value::I64(count)], out.context());
+                rows.remember(&self.remember);
+                out.emit(0, group, rows)?;
+            }
         }
         clear(&run, out);
         out.finish_all(group, instances)?;
