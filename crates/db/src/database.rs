@@ -19,7 +19,7 @@ use crate::bulk::{self, LoadOptions, LoadProgress, LoadReport};
 use crate::files::FileAccess;
 use crate::home::{Home, OpenDirectory};
 use crate::options::{DatabaseOptions, QueryOptions};
-use crate::query::prepared::{PlanCacheReport, Prepared};
+use crate::query::prepared::{PlanCacheReport, Prepared, prepare_to_explain};
 use crate::query::stream::ResultStream;
 use crate::state::Database;
 use crate::transaction::Transaction;
@@ -225,7 +225,7 @@ impl Database {
 
     /// Returns the plan of a query as text.
     pub fn explain(&self, script: &str) -> Result<String> {
-        let prepared = self.prepare(script)?;
+        let prepared = prepare_to_explain(script)?;
         self.begin_read()?.explain(&prepared)
     }
 

@@ -14,7 +14,7 @@ pub(crate) mod helpers;
 pub(crate) mod instance;
 mod last_runs;
 pub(crate) mod prepared;
-mod profile;
+pub(crate) mod profile;
 pub(crate) mod settings;
 pub(crate) mod shared;
 pub(crate) mod stream;

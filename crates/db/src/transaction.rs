@@ -20,6 +20,7 @@ use crate::query::execution::Execution;
 use crate::query::helpers::{ExecutorSource, Helping};
 use crate::query::instance::PlannedQuery;
 use crate::query::prepared::{AnswerKind, Prepared};
+use crate::query::profile::{PlanningFigures, add_planning};
 use crate::query::settings::RunSettings;
 use crate::query::shared;
 use crate::query::stream::ResultStream;
@@ -312,9 +313,18 @@ impl Transaction {
             AnswerKind::Profile => {
                 // The measured traversal is run to its end and may write.
                 self.whole(|| {
+                    let clock = self.database.clock();
+                    let begun = clock.now_nanos();
+                    let has_statistics = self.plan(prepared)?.has_statistics();
+                    let nanos = clock.now_nanos() - begun;
+                    let statistics = if has_statistics { self.database.dated_statistics() } else { None };
                     let execution = self.execution(prepared, parameters, options, true)?;
-                    let metrics = ResultStream::new(execution, options.materialize).into_profile()?;
-                    Ok(Some(Value::TraversalMetrics(metrics.into())))
+                    let mut metrics = ResultStream::new(execution, options.materialize).into_profile()?;
+                    add_planning(&mut metrics, &PlanningFigures { nanos, statistics });
+                    Ok(Some(match prepared.has_metrics_as_map() {
+                        true => metrics.to_map(),
+                        false => Value::TraversalMetrics(metrics.into()),
+                    }))
                 })
             }
         }

@@ -7,6 +7,8 @@ fn database() -> Database {
     let script = "g.addV('person').property('name', 'ada').as('a').addV('person').property('name', 'bob').as('b')\
                   .addE('knows').from('a').to('b').addE('knows').from('b').to('a')";
     database.query(script).unwrap().collect().unwrap();
+    // Plans show estimates if there are statistics. Made here, they are there from the beginning.
+    database.measure_statistics(&mut || Ok(())).unwrap();
     database
 }
 
@@ -117,4 +119,23 @@ fn profile_of_a_writing_traversal_writes() {
     let metrics = profile(&database, "g.addV('person').property('name', 'eve').profile()");
     assert_eq!(named(&metrics, "add vertex").count("traverserCount"), Some(1));
     assert_eq!(database.query("g.V().count()").unwrap().collect().unwrap(), vec![Value::I64(3)]);
+}
+
+#[test]
+fn a_profile_may_be_a_side_effect_that_is_the_result() {
+    let database = database();
+    let metrics = profile(&database, "g.V().out('knows').profile('p').cap('p')");
+    assert_eq!(named(&metrics, "results").count("elementCount"), Some(2));
+    for script in ["g.V().profile('p').out()", "g.V().profile('p').cap('q')", "g.V().profile('p')"] {
+        let error = database.query(script).and_then(|results| results.collect()).unwrap_err().to_string();
+        assert!(error.contains("profile('p').cap('p')"), "{script}: {error}");
+    }
+}
+
+#[test]
+fn a_profile_may_be_a_map() {
+    let results = database().query("g.with('metrics', 'map').V().out('knows').profile()").unwrap().collect().unwrap();
+    let [Value::Map(map)] = &results[..] else { panic!("{results:?}") };
+    let keys: Vec<Value> = map.iter().map(|(key, _)| key.clone()).collect();
+    assert_eq!(keys, [Value::from("dur"), Value::from("metrics")]);
 }

@@ -3,7 +3,11 @@
 //! The golden tests compare this text. Literals that were taken out of a traversal are shown by their values, which
 //! each run puts in.
 
+mod tree;
+
 use mangrove_graph::{ElementKind, Value};
+
+pub use tree::{PlanNode, PlanTree};
 
 use crate::logical::{ChooseOption, Condition, FilterKind, LabelTest, LoopSearch, Operand, Test};
 use crate::physical::{
@@ -15,7 +19,7 @@ use crate::physical::{
 /// The plan as text.
 pub fn explain(plan: &PhysicalPlan) -> String {
     let mut text = String::new();
-    if let Some(choice) = &plan.choice {
+    for choice in &plan.choices {
         line(0, choice, &mut text);
     }
     let path = match &plan.requirements.path {
@@ -45,10 +49,13 @@ fn line(depth: usize, what: &str, text: &mut String) {
 }
 
 fn pipeline(pipeline: &Pipeline, depth: usize, text: &mut String) {
-    for Stage { operator, labels } in &pipeline.stages {
+    for Stage { operator, labels, expected } in &pipeline.stages {
         let mut what = describe(operator);
         if !labels.is_empty() {
             what.push_str(&format!(" as {}", labels.join(", ")));
+        }
+        if let Some(rows) = expected {
+            what.push_str(&tree::expected_text(*rows));
         }
         line(depth, &what, text);
         nested(operator, depth + 1, text);

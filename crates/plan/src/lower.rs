@@ -57,10 +57,12 @@ pub fn lower_with(
         }
     };
     let weigh = options.weigh && !traversal.is_mutating();
-    let counted = weigh.then(|| graph::count(traversal, configuration, facts, options.planner)).flatten();
+    let counted = if weigh { graph::count(traversal, configuration, facts, options.planner) } else { Err(None) };
     let Reordered { traversal: reordered, choice } = graph::reorder(traversal, configuration, facts, options.planner);
     let written = traversal.steps.len();
     let traversal = reordered.as_ref().unwrap_or(traversal);
+    let estimated = options.estimate.then(|| graph::with_expected_rows(traversal, configuration, facts));
+    let traversal = estimated.as_ref().unwrap_or(traversal);
     let requirements = crate::requirements::requirements(traversal, configuration);
     let loops = RefCell::default();
     let productive_by = configuration.productive_by.as_deref();
@@ -91,10 +93,13 @@ pub fn lower_with(
         applied: Applied::default(),
     };
     let may_merge = merges && !requirements.keep_earlier_objects() && !requirements.sacks;
-    let mut how_counted = None;
+    let mut choices: Vec<String> = choice.map(|order| format!("order: {order}")).into_iter().collect();
     let mut root = match counted {
-        None => lowering.merged(traversal, may_merge)?,
-        Some(Counted { mut count, steps, choice: chosen }) => {
+        Err(declined) => {
+            choices.extend(declined.map(|reason| format!("count: with rows, since {reason}")));
+            lowering.merged(traversal, may_merge)?
+        }
+        Ok(Counted { mut count, steps, choice: chosen }) => {
             // The steps after the count are the same in every order.
             let (of_count, rest) = traversal.steps.split_at(traversal.steps.len() + steps - written);
             count.rows = lowering.merged(&Traversal { steps: of_count.to_vec() }, may_merge)?;
@@ -104,8 +109,8 @@ pub fn lower_with(
                 // Nothing reads the names of the pattern.
                 CountOf::EachRoot => Vec::new(),
             };
-            rest.stages.insert(0, Stage { operator: Op::CountPattern(Box::new(count)), labels });
-            how_counted = Some(chosen);
+            rest.stages.insert(0, Stage::labeled(Op::CountPattern(Box::new(count)), labels));
+            choices = vec![chosen];
             rest
         }
     };
@@ -113,7 +118,7 @@ pub fn lower_with(
     Ok(PhysicalPlan {
         root,
         rules: lowering.applied.names(),
-        choice: how_counted.or(choice.map(|order| format!("order: {order}"))),
+        choices,
         mutating,
         interleaved: lowering.interleaving.shows(),
         pinned: mutating || traversal.uses_side_effects() || !configuration.side_effects.is_empty(),
@@ -183,6 +188,9 @@ impl Lowering<'_> {
             self.set_policies(&mut chain.stages[before..], node)?;
             if self.interleaving.is_one_by_one(&node.step, self.fills_from_here.get()) {
                 chain.insert_one_by_one(before);
+            }
+            if let Some(stage) = chain.stages[before..].last_mut() {
+                stage.expected = node.expected;
             }
             self.label(node, before, &mut chain);
             chain.track_order(before);

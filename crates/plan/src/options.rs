@@ -27,6 +27,8 @@ pub struct PlanOptions {
     pub weigh: bool,
     /// How the order of a walk or a `match()` is chosen.
     pub planner: Planner,
+    /// Estimate how many rows leave each operator, for `explain()` and `profile()`. It changes no plan.
+    pub estimate: bool,
     /// For tests: every instance counts as heavy, and begins again in a group of its own if its scope allows that.
     pub set_all_apart: bool,
 }
@@ -40,6 +42,7 @@ impl PlanOptions {
         use_indexes: false,
         weigh: false,
         planner: Planner::Written,
+        estimate: false,
         set_all_apart: false,
     };
 }
@@ -54,6 +57,7 @@ impl Default for PlanOptions {
             use_indexes: true,
             weigh: true,
             planner: Planner::Greedy,
+            estimate: false,
             set_all_apart: false,
         }
     }

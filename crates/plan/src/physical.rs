@@ -51,8 +51,9 @@ pub struct PhysicalPlan {
     pub root: Pipeline,
     /// The names of the physical rules that changed it, for `explain()`.
     pub rules: Vec<&'static str>,
-    /// What was chosen for the first steps, and why, for `explain()`: their order, or a count without rows.
-    pub choice: Option<String>,
+    /// What was chosen for the first steps, and why, for `explain()`: their order, and whether they are counted without
+    /// rows.
+    pub choices: Vec<String>,
     /// The columns that every row carries.
     pub requirements: Requirements,
     /// True if it writes to the graph or to a file.
@@ -148,6 +149,20 @@ pub struct Stage {
     pub operator: Op,
     /// The labels under which rows keep its objects.
     pub labels: Vec<Name>,
+    /// The rows that are expected to leave it, with equal ones merged, as far as that was estimated.
+    pub expected: Option<f64>,
+}
+
+impl Stage {
+    /// An operator without labels.
+    pub fn new(operator: Op) -> Self {
+        Stage::labeled(operator, Vec::new())
+    }
+
+    /// An operator whose objects rows keep under these labels.
+    pub fn labeled(operator: Op, labels: Vec<Name>) -> Self {
+        Stage { operator, labels, expected: None }
+    }
 }
 
 /// How a `V()` or `E()` finds its elements.

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, PairMoments, Statistics, sort_tables};
 use mangrove_graph::{Direction, ElementKind, IndexId, IndexInfo, KeyId, LabelId, LabelSetId};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, parse_one};
-use mangrove_plan::{Figures, GraphFacts, UsableIndex, compile, explain, literals, lower, rules};
+use mangrove_plan::explain::{PlanNode, PlanTree};
+use mangrove_plan::{Figures, GraphFacts, PlanOptions, UsableIndex, compile, explain, literals, lower_with, rules};
 
 fn parsed(script: &str) -> Bytecode {
     let statement = parse_one(script, &ParseOptions::default()).unwrap_or_else(|e| panic!("{script}: {e}"));
@@ -28,7 +29,9 @@ fn parsed(script: &str) -> Bytecode {
 fn plan(bytecode: &Bytecode, facts: &GraphFacts) -> String {
     let mut compiled = compile(bytecode).unwrap_or_else(|e| panic!("{bytecode}: {e}"));
     let mut rules = rules::rewrite(&mut compiled.traversal, &compiled.configuration);
-    let plan = lower(&compiled.traversal, &compiled.configuration, facts).unwrap_or_else(|e| panic!("{bytecode}: {e}"));
+    let options = PlanOptions { estimate: true, ..PlanOptions::default() };
+    let plan = lower_with(&compiled.traversal, &compiled.configuration, facts, options);
+    let plan = plan.unwrap_or_else(|e| panic!("{bytecode}: {e}"));
     rules.extend(&plan.rules);
     let rules = if rules.is_empty() { String::new() } else { format!("rules: {}\n", rules.join("; ")) };
     rules + &explain::explain(&plan)
@@ -171,4 +174,35 @@ fn a_traversal_without_its_literals_has_the_same_plan() {
         });
     }
     assert!(compared > 50, "{compared} recorded traversals have literals that are taken out");
+}
+
+#[test]
+fn plans_can_be_read_as_trees() {
+    // What may be inside an operator without being a part of it: operators in the same order, and weights of a pattern.
+    const HOLD_OPERATORS: [&str; 3] = ["keep the order", "count a pattern", "sum over"];
+    fn check(node: &PlanNode, parts: &mut Vec<String>) {
+        for inside in &node.inside {
+            let may_be_operator = node.is_part || HOLD_OPERATORS.iter().any(|begin| node.text.starts_with(begin));
+            assert!(may_be_operator || inside.is_part, "{inside:?} in {}", node.text);
+            assert!(!(node.is_part && inside.is_part), "{inside:?} in {}", node.text);
+            if inside.is_part {
+                parts.push(inside.text.clone());
+            }
+            check(inside, parts);
+        }
+    }
+    let mut parts = Vec::new();
+    for file in files() {
+        let recorded = fs::read_to_string(&file).unwrap();
+        rewritten(&recorded, |script, facts| {
+            let tree = PlanTree::read(&plan(&parsed(script), facts));
+            assert_eq!(tree.about.last().map(|(topic, _)| topic.as_str()), Some("path"), "{script}");
+            assert!(!tree.operators.is_empty() && tree.operators.iter().all(|node| !node.is_part), "{script}");
+            tree.operators.iter().for_each(|node| check(node, &mut parts));
+            String::new()
+        });
+    }
+    parts.sort_unstable();
+    parts.dedup();
+    assert!(parts.len() > 12, "{parts:?}");
 }

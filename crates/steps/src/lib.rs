@@ -39,7 +39,7 @@ mod services;
 mod values;
 mod write;
 
-pub use build::{Built, build};
+pub use build::{Built, DescribedOperator, build};
 pub use context::execution::{Detail, ExecutionContext, Files, SideEffects};
 pub use detach::detach;
 pub use limits::meter::Meter;

@@ -56,7 +56,7 @@ fn run(graph: &Arc<Transaction>, script: &str, threads: usize, memory_bytes: u64
     let limits = QueryLimits { memory_bytes, ..QueryLimits::default() };
     let control = QueryControl::new(limits, Arc::new(ManualClock::default()), Arc::default());
     let built = build(&plan, 1, true)?;
-    let names: Vec<String> = built.descriptions.into_iter().map(|(_, name)| name).collect();
+    let names: Vec<String> = built.descriptions.into_iter().map(|operator| operator.text).collect();
     let mut home = NodeRuntime::new(0, 1, built.topology, built.operators, Arc::new(control));
     let context = context(graph, &plan);
     context.seed(&plan)?;

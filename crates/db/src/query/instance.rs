@@ -17,7 +17,7 @@ use mangrove_graph::{Error, ErrorKind, GraphView, IndexInfo, Result, Share, Valu
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::explain::with_literals;
 use mangrove_plan::physical::Requirements;
-use mangrove_steps::{ExecutionContext, Rows, SideEffects, build};
+use mangrove_steps::{DescribedOperator, ExecutionContext, Rows, SideEffects, build};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
@@ -75,6 +75,11 @@ impl PlannedQuery {
         }
     }
 
+    /// Returns true if the plan was made with statistics.
+    pub fn has_statistics(&self) -> bool {
+        self.statistics_as_of.is_some()
+    }
+
     /// Returns true if the plan was made for this database with these indexes, and with statistics of this snapshot.
     pub fn is_for(&self, database: &DatabaseIdentity, indexes: &[IndexInfo], statistics_as_of: Option<u64>) -> bool {
         std::ptr::eq(self.database.as_ptr(), Arc::as_ptr(&database.0))
@@ -115,8 +120,8 @@ impl PlannedQuery {
         let descriptions = built.map(|built| built.descriptions).unwrap_or_default();
         match runtime.failed_operator().and_then(|id| descriptions.get(usize::from(id))) {
             // The message of `fail()` is a text of the query and stays as it is.
-            Some((_, operator)) if operator == "fail" => error,
-            Some((_, operator)) => error.within(with_literals(operator, &lifted(runtime))),
+            Some(operator) if operator.text == "fail" => error,
+            Some(operator) => error.within(with_literals(&operator.text, &lifted(runtime))),
             None => error,
         }
     }
@@ -146,8 +151,8 @@ pub(crate) struct PlanInstance {
     pub stealable: Arc<[bool]>,
     /// For each operator, true if the order does not matter in which it works off messages.
     any_order: Arc<[bool]>,
-    /// The number and the description of every operator, if the instance is measured.
-    pub descriptions: Vec<(usize, String)>,
+    /// A description of each operator, if the instance is measured.
+    pub descriptions: Vec<DescribedOperator>,
     /// An empty list, whose capacity the parameters of the next run use.
     parameters: Vec<(SmolStr, Value)>,
 }

@@ -42,7 +42,7 @@ struct PreparedShape {
     answer: AnswerKind,
     calls_services: bool,
     uses_files: bool,
-    /// True if the order of its steps is chosen by the statistics of a graph.
+    /// True if the order of its steps is chosen by the statistics of a graph, or rows are estimated from them.
     uses_statistics: bool,
     /// The plan for the database and the indexes of the last run, with its instances.
     planned: Mutex<Option<Arc<PlannedQuery>>>,
@@ -56,9 +56,22 @@ pub struct Prepared {
     lifted: Arc<[Value]>,
 }
 
-/// Returns true if the traversal asks for its profile.
-fn asks_for_profile(bytecode: &Bytecode) -> bool {
-    bytecode.steps.last().is_some_and(|step| step.name == "profile" && step.arguments.is_empty())
+/// The steps that the profile is about, if the traversal asks for it: those before `profile()`, or before
+/// `profile("p").cap("p")`, which gives the same.
+fn steps_profiled(bytecode: &Bytecode) -> Option<usize> {
+    let last = bytecode.steps.len().checked_sub(1)?;
+    match &bytecode.steps[..] {
+        [.., profile] if profile.name == "profile" && profile.arguments.is_empty() => Some(last),
+        [.., profile, cap]
+            if profile.name == "profile"
+                && cap.name == "cap"
+                && profile.arguments.len() == 1
+                && profile.arguments == cap.arguments =>
+        {
+            Some(last - 1)
+        }
+        _ => None,
+    }
 }
 
 impl Prepared {
@@ -77,16 +90,17 @@ impl Prepared {
         Self::planned(source, bytecode, terminal, PlanOptions::default())
     }
 
-    fn planned(source: &str, bytecode: &Bytecode, terminal: Terminal, options: PlanOptions) -> Result<Self> {
+    fn planned(source: &str, bytecode: &Bytecode, terminal: Terminal, mut options: PlanOptions) -> Result<Self> {
         let mut bytecode = bytecode.clone();
         let mut answer = AnswerKind::Results;
-        if asks_for_profile(&bytecode) {
-            bytecode.steps.pop();
+        if let Some(profiled) = steps_profiled(&bytecode) {
+            bytecode.steps.truncate(profiled);
             answer = AnswerKind::Profile;
         }
         if terminal == Terminal::Explain {
             answer = AnswerKind::Explain;
         }
+        options.estimate |= answer != AnswerKind::Results;
         terminal.apply(&mut bytecode);
         let compiled = mangrove_plan::compile(&bytecode)?;
         let (mut traversal, configuration) = (compiled.traversal, compiled.configuration);
@@ -96,7 +110,8 @@ impl Prepared {
         };
         let source = source.into();
         let (calls_services, uses_files) = (traversal.calls_services(), traversal.uses_files());
-        let uses_statistics = mangrove_plan::may_reorder(&traversal, &configuration, options.planner);
+        let uses_statistics =
+            options.estimate || mangrove_plan::may_reorder(&traversal, &configuration, options.planner);
         let planned = Mutex::new(None);
         let shape = PreparedShape {
             source,
@@ -131,6 +146,11 @@ impl Prepared {
     /// The traversal source it names.
     pub fn source(&self) -> &str {
         &self.shape.source
+    }
+
+    /// Returns true if the answer to `profile()` is a map.
+    pub(crate) fn has_metrics_as_map(&self) -> bool {
+        self.shape.configuration.metrics_as_map
     }
 
     pub(crate) fn answer(&self) -> AnswerKind {
@@ -287,7 +307,7 @@ impl PlanCache {
     /// unless the plan depends on the literals. Each keeps its own literals. A traversal with `profile()` is planned
     /// with its literals, because the profile shows them.
     pub fn bytecode(&self, bytecode: &Bytecode) -> Result<Prepared> {
-        let lifted = if asks_for_profile(bytecode) { None } else { literals::lift(bytecode) };
+        let lifted = if steps_profiled(bytecode).is_some() { None } else { literals::lift(bytecode) };
         let Some(lifted) = lifted else { return self.exactly(bytecode) };
         match self.exactly(&lifted.bytecode) {
             Ok(Prepared { shape, .. }) => Ok(Prepared { shape, lifted: lifted.values.into() }),
@@ -331,10 +351,21 @@ impl PlanCache {
 /// Prepares one statement. Returns true with it if its text has another meaning each time (`datetime()`, `UUID()`), so
 /// that it must not be cached.
 fn prepare_script(script: &str) -> Result<(Prepared, bool)> {
+    let (source, bytecode, terminal, volatile) = parse_traversal(script)?;
+    Ok((Prepared::of_source(&source, &bytecode, terminal)?, volatile))
+}
+
+/// Prepares one statement for the answer to `explain()`.
+pub(crate) fn prepare_to_explain(script: &str) -> Result<Prepared> {
+    let (source, mut bytecode, terminal, _) = parse_traversal(script)?;
+    terminal.apply(&mut bytecode);
+    Prepared::of_source(&source, &bytecode, Terminal::Explain)
+}
+
+/// The source, the steps and the terminal step of a traversal, and whether its text has another meaning each time.
+fn parse_traversal(script: &str) -> Result<(SmolStr, Bytecode, Terminal, bool)> {
     match mangrove_gremlin::parse_one(script, &parse_options())? {
-        Statement::Traversal { source, bytecode, terminal, volatile } => {
-            Ok((Prepared::of_source(&source, &bytecode, terminal)?, volatile))
-        }
+        Statement::Traversal { source, bytecode, terminal, volatile } => Ok((source, bytecode, terminal, volatile)),
         Statement::Transaction { .. } => Err(Error::unsupported(
             "g.tx() belongs to a session; in a program, begin a transaction with Database::begin",
         )),

@@ -11,11 +11,15 @@
 //! | `memoryPeakBytes` | the most memory that operators held |
 //! | `coresUsed` | the time of all threads in operators, divided by the time of the run |
 //! | `parcels`, `helperMs` | parcels of messages that other threads took over, and the time that these threads worked |
+//! | `planningMs` | the time until the plan was there; next to nothing if it was cached |
+//! | `statisticsAgeMs`, `statisticsAgeCommits` | how old the statistics are that the plan was made with, in time and in commits |
 
 use std::iter::Peekable;
 
 use mangrove_flow::OperatorStats;
 use mangrove_graph::{OperatorMetrics, TraversalMetrics, Value};
+use mangrove_steps::DescribedOperator;
+use mangrove_txn::DatedStatistics;
 use smol_str::SmolStr;
 
 /// The id of the entry of the run as a whole. Those of operators are their numbers.
@@ -52,14 +56,14 @@ pub(crate) struct RunFigures {
 
 /// The metrics of a run. Each operator has its depth in scopes and a description. The last one takes the results.
 pub(crate) fn metrics(
-    descriptions: &[(usize, String)],
+    descriptions: &[DescribedOperator],
     stats: &[OperatorStats],
     results: &ResultCounts,
     run: &RunFigures,
 ) -> TraversalMetrics {
     let measured = descriptions.iter().zip(stats).enumerate();
     let mut entries: Vec<(usize, OperatorMetrics)> =
-        measured.map(|(id, ((depth, description), stats))| (*depth, operator(id, description, stats))).collect();
+        measured.map(|(id, (described, stats))| (described.depth, operator(id, described, stats))).collect();
     if let Some((_, last)) = entries.last_mut() {
         last.counts = counts(&[
             (OperatorMetrics::TRAVERSER_COUNT, results.traversers),
@@ -74,14 +78,16 @@ pub(crate) fn metrics(
 }
 
 /// An operator by itself. The dataflow counts rows and not their bulks, so it has no count of elements.
-fn operator(id: usize, description: &str, stats: &OperatorStats) -> OperatorMetrics {
-    let annotations = [(OperatorMetrics::MESSAGES, stats.messages), (OperatorMetrics::ROWS_IN, stats.rows_in)];
+fn operator(id: usize, described: &DescribedOperator, stats: &OperatorStats) -> OperatorMetrics {
+    let expected = described.expected_rows.map(|rows| (OperatorMetrics::EXPECTED_ROWS, rows.round() as u64));
+    let measured = [(OperatorMetrics::MESSAGES, stats.messages), (OperatorMetrics::ROWS_IN, stats.rows_in)];
+    let annotations = measured.into_iter().chain(expected);
     OperatorMetrics {
         id: id.to_string().into(),
-        name: description.into(),
+        name: described.text.as_str().into(),
         nanos: stats.nanos,
         counts: counts(&[(OperatorMetrics::TRAVERSER_COUNT, stats.rows_out)]),
-        annotations: annotations.map(|(name, number)| (SmolStr::new_static(name), long(number))).to_vec(),
+        annotations: annotations.map(|(name, number)| (SmolStr::new_static(name), long(number))).collect(),
         nested: Vec::new(),
     }
 }
@@ -139,6 +145,24 @@ fn whole_run(run: &RunFigures, worked: u64) -> OperatorMetrics {
     }
 }
 
+/// How a plan came about.
+pub(crate) struct PlanningFigures {
+    pub nanos: u64,
+    /// The statistics that it was made with.
+    pub statistics: Option<DatedStatistics>,
+}
+
+/// Adds figures of the plan to those of the run.
+pub(crate) fn add_planning(metrics: &mut TraversalMetrics, planning: &PlanningFigures) {
+    let Some(run) = metrics.operators.last_mut().filter(|last| last.id == RUN_ID) else { return };
+    let mut add = |name, value| run.annotations.push((SmolStr::new_static(name), value));
+    add("planningMs", Value::F64(planning.nanos as f64 / 1e6));
+    if let Some(statistics) = &planning.statistics {
+        add("statisticsAgeMs", long(statistics.age_ms));
+        add("statisticsAgeCommits", long(statistics.commits_since));
+    }
+}
+
 /// The time that all threads spent in operators, divided by the time that has passed. The time that a thread waits for
 /// helpers or reads is not in it.
 fn cores_used(worked: u64, nanos: u64) -> f64 {
@@ -168,7 +192,11 @@ mod tests {
 
     #[test]
     fn operators_in_a_scope_are_nested_in_it() {
-        let described = |depth: usize, name: &str| (depth, name.to_owned());
+        let described = |depth, name: &str| DescribedOperator {
+            depth,
+            text: name.to_owned(),
+            expected_rows: (name == "expand").then_some(300.4),
+        };
         let descriptions = [
             described(0, "start"),
             described(0, "where"),
@@ -199,6 +227,9 @@ mod tests {
             ]
         );
         let [start, .., results, run] = &metrics.operators[..] else { panic!("{metrics:?}") };
+        let expand = &metrics.operators[1].nested[0].nested[0];
+        assert_eq!(expand.annotation("expectedRows"), Some(&Value::I64(300)));
+        assert_eq!(start.annotation("expectedRows"), None);
         assert_eq!(start.annotation("percentDur"), Some(&Value::F64(5.0)));
         assert_eq!((start.count("traverserCount"), start.count("elementCount")), (Some(3), None));
         assert_eq!((results.count("traverserCount"), results.count("elementCount")), (Some(2), Some(6)));

@@ -35,6 +35,11 @@ pub struct OperatorMetrics {
 }
 
 impl TraversalMetrics {
+    /// The metrics as maps, for clients that do not know the type. Durations are in milliseconds.
+    pub fn to_map(&self) -> Value {
+        entries([("dur", millis(self.nanos)), ("metrics", maps(&self.operators))])
+    }
+
     /// The operators on all levels, each before those that are nested in it, with the number of operators around it.
     pub fn flat(&self) -> Vec<(usize, &OperatorMetrics)> {
         let mut flat = Vec::new();
@@ -50,7 +55,34 @@ fn add_all<'m>(operators: &'m [OperatorMetrics], depth: usize, flat: &mut Vec<(u
     }
 }
 
+fn maps(operators: &[OperatorMetrics]) -> Value {
+    Value::list(operators.iter().map(OperatorMetrics::to_map).collect())
+}
+
+fn millis(nanos: u64) -> Value {
+    Value::F64(nanos as f64 / 1e6)
+}
+
+fn entries<const N: usize>(entries: [(&'static str, Value); N]) -> Value {
+    Value::map(entries.into_iter().map(|(key, value)| (Value::from(key), value)).collect())
+}
+
 impl OperatorMetrics {
+    fn to_map(&self) -> Value {
+        let count = |(name, count): &(SmolStr, u64)| {
+            (Value::String(name.clone()), Value::I64(i64::try_from(*count).unwrap_or(i64::MAX)))
+        };
+        let annotation = |(name, value): &(SmolStr, Value)| (Value::String(name.clone()), value.clone());
+        entries([
+            ("id", Value::String(self.id.clone())),
+            ("name", Value::String(self.name.clone())),
+            ("dur", millis(self.nanos)),
+            ("counts", Value::map(self.counts.iter().map(count).collect())),
+            ("annotations", Value::map(self.annotations.iter().map(annotation).collect())),
+            ("metrics", maps(&self.nested)),
+        ])
+    }
+
     /// The count of traversers that the operator sent, a bulk of equal ones as one.
     pub const TRAVERSER_COUNT: &str = "traverserCount";
     /// The count of traversers that the operator sent, each of a bulk by itself.
@@ -62,6 +94,10 @@ impl OperatorMetrics {
     pub const MESSAGES: &str = "messages";
     /// The annotation with the number of rows in these messages; only of this database.
     pub const ROWS_IN: &str = "rowsIn";
+
+    /// The annotation with the number of rows that the planner expected the operator to send; only of this database, and
+    /// only of operators for which statistics tell.
+    pub const EXPECTED_ROWS: &str = "expectedRows";
 
     /// The count of this name.
     pub fn count(&self, name: &str) -> Option<u64> {
@@ -91,6 +127,11 @@ mod tests {
         // Another server may have measured otherwise.
         assert_eq!(OperatorMetrics { nanos: 7, ..around.clone() }.own_nanos(), 0);
         let metrics = TraversalMetrics { nanos: 100, operators: vec![around, leaf("3", 1)] };
+        let Value::Map(map) = metrics.to_map() else { panic!("no map") };
+        let of = |name: &str| map.iter().find(|(key, _)| *key == Value::from(name)).map(|(_, value)| value);
+        assert_eq!(of("dur"), Some(&Value::F64(0.0001)));
+        let Some(Value::List(operators)) = of("metrics") else { panic!("{map:?}") };
+        assert_eq!(operators.len(), 2);
         let flat: Vec<(usize, &str)> =
             metrics.flat().into_iter().map(|(depth, one)| (depth, one.id.as_str())).collect();
         assert_eq!(flat, [(0, "0"), (1, "1"), (1, "2"), (0, "3")]);

@@ -24,7 +24,8 @@ const SUPPORTED: &[&str] = &[
 /// The other steps of Gremlin, each with the advice of the error; empty if there is none.
 #[rustfmt::skip] // As above.
 const UNSUPPORTED: &[(&str, &str)] = &[
-    ("connectedComponent", ""), ("pageRank", ""), ("peerPressure", ""), ("profile", ""), ("program", ""),
+    ("connectedComponent", ""), ("pageRank", ""), ("peerPressure", ""), ("program", ""),
+    ("profile", "write profile() as the last step, or profile('p').cap('p') as the last two"),
     ("shortestPath", "use repeat(…).until(…).path()"),
 ];
 

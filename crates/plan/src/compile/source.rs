@@ -80,6 +80,12 @@ const TENANT_BYTES_MAX: usize = 128;
 /// The option that says how the order of walks is chosen.
 const PLANNER: &str = "planner";
 
+/// The option that says in which form `profile()` answers.
+const METRICS: &str = "metrics";
+
+/// Options that have an effect here, besides those of time limits and policies.
+const OPTIONS_HERE: [&str; 4] = [PARALLEL, TENANT, PLANNER, METRICS];
+
 /// Options that clients send as arguments of the request, and also leave in the bytecode.
 const OF_REQUESTS: &[&str] = &["batchSize", "bulkResults", "materializeProperties", "requestId", "userAgent"];
 
@@ -185,8 +191,7 @@ fn with(configuration: &mut Configuration, site: &Site<'_>, key: &Argument, valu
     if OF_REQUESTS.contains(&&*key) {
         return Err(site.unsupported(format_args!("{key} is an argument of the request; pass it there")));
     }
-    if !TIMEOUT.contains(&&*key) && ![PARALLEL, TENANT, PLANNER].contains(&&*key) && !policies::OPTIONS.contains(&&*key)
-    {
+    if !TIMEOUT.contains(&&*key) && !OPTIONS_HERE.contains(&&*key) && !policies::OPTIONS.contains(&&*key) {
         return Err(no_option(site, &key));
     }
     option(configuration, site, &key, value)
@@ -231,6 +236,17 @@ fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: 
                 )));
             }
         });
+    } else if key == METRICS {
+        configuration.metrics_as_map = match value {
+            Argument::Value(Value::String(form)) if form == "map" => true,
+            Argument::Value(Value::String(form)) if form == "typed" => false,
+            other => {
+                return Err(site.invalid(format_args!(
+                    "{METRICS} is \"typed\" for TinkerPop's type of the answer to profile(), or \"map\", not {}",
+                    describe(other)
+                )));
+            }
+        };
     } else if policies::OPTIONS.contains(&key) {
         policies::read(&mut configuration.policy, site, key, value)?;
     } else if !OF_REQUESTS.contains(&key) && !mangrove_gremlin::suggest(key, options()).is_empty() {
@@ -240,7 +256,7 @@ fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: 
 }
 
 fn options() -> impl Iterator<Item = &'static str> {
-    TIMEOUT.iter().chain([&PARALLEL, &TENANT, &PLANNER]).chain(&policies::OPTIONS).chain(OF_REQUESTS).copied()
+    TIMEOUT.iter().chain(&OPTIONS_HERE).chain(&policies::OPTIONS).chain(OF_REQUESTS).copied()
 }
 
 fn no_option(site: &Site<'_>, key: &str) -> Error {
@@ -319,6 +335,7 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
         OPTIONS => {
             (configuration.timeout_millis, configuration.workers_max) = (None, None);
             (configuration.tenant, configuration.planner) = (None, None);
+            configuration.metrics_as_map = false;
             configuration.policy = ScopePolicy::default();
         }
         // Removing a strategy that the source does not have changes nothing.

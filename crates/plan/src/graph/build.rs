@@ -21,27 +21,22 @@ use std::collections::HashMap;
 use mangrove_graph::Token;
 use mangrove_gremlin::Comparison;
 
+use super::preconditions::{self, Declined};
 use super::{Atom, MEMBERS_MAX, QueryGraph, Set, Test, TestKind, Variable};
-use crate::logical::{
-    By, Condition, Configuration, EdgeEnd, Effect, LabelTest, Name, Reduction, Step, StepNode, Traversal,
-};
-use crate::physical::PathRequirement;
-use crate::requirements::requirements;
+use crate::logical::{By, Condition, Configuration, EdgeEnd, LabelTest, Name, Reduction, Step, StepNode, Traversal};
 
-/// The graph of the first steps of a traversal, and how many steps these are.
-pub(super) fn build(traversal: &Traversal, configuration: &Configuration) -> Option<(QueryGraph, usize)> {
-    if !may_have_orders(&traversal.steps) || !only_results_show(traversal, configuration) {
-        return None;
+/// The graph of the first steps of a traversal, and how many steps these are; or why there is none.
+pub(super) fn build(traversal: &Traversal, configuration: &Configuration) -> Result<(QueryGraph, usize), Declined> {
+    if !may_have_orders(&traversal.steps) {
+        return Err(None);
     }
-    let needs = requirements(traversal, configuration);
-    if needs.path != PathRequirement::None || !gives_names_once(traversal) {
-        return None;
-    }
-    let mut builder = Builder::begin(traversal.steps.first()?)?;
+    let needs = preconditions::check(traversal, configuration)?;
+    let first = traversal.steps.first().ok_or(None)?;
+    let mut builder = Builder::begin(first).ok_or(Some("its first step is about more than vertices"))?;
     let end = 1 + traversal.steps[1..].iter().take_while(|node| builder.take(node)).count();
     let rest = &traversal.steps[end..];
     if cuts_stream(rest) {
-        return None;
+        return Err(Some("a step takes only a part of the stream"));
     }
     let sink = (!ignores_object(rest)).then_some(builder.current);
     let reads_name = |step: &Step| step.traits().names_read.iter().any(|name| builder.names.contains_key(*name));
@@ -53,7 +48,7 @@ pub(super) fn build(traversal: &Traversal, configuration: &Configuration) -> Opt
     graph.may_name = !needs.bindings.is_empty() || !walks_later;
     graph.merges = merges_before(rest);
     let has_orders = graph.atoms.len() > 1 || graph.variables.iter().skip(1).any(narrows);
-    (has_orders && graph.atoms.len() <= MEMBERS_MAX).then_some((graph, end))
+    if has_orders && graph.atoms.len() <= MEMBERS_MAX { Ok((graph, end)) } else { Err(None) }
 }
 
 /// A look that is enough for light traversals: returns false if the first steps have one order only.
@@ -74,24 +69,6 @@ pub(super) fn may_have_orders(steps: &[StepNode]) -> bool {
         Some(_) => hops > 1 && goes_back,
         None => hops > 1 || hops == 1 && tests,
     }
-}
-
-/// Returns true if nothing but the bag of results can be observed, besides what steps read of paths and names.
-pub(super) fn only_results_show(traversal: &Traversal, configuration: &Configuration) -> bool {
-    let Configuration { side_effects, path, policy, sack, one_bulk, productive_by, seed, .. } = configuration;
-    let is_configured = *path || *one_bulk || !policy.is_default() || sack.is_some() || productive_by.is_some();
-    !is_configured
-        && side_effects.is_empty()
-        && seed.is_none()
-        && !traversal.any(|step| step.traits().effect != Effect::None || step.fills_side_effect())
-}
-
-/// Returns true if no two steps have the same label.
-pub(super) fn gives_names_once(traversal: &Traversal) -> bool {
-    let mut given = std::collections::HashSet::new();
-    let mut once = true;
-    traversal.visit(&mut |node| once &= node.labels.iter().all(|label| given.insert(label.clone())));
-    once
 }
 
 /// Returns true if `holds` is true of one of the steps, or of one nested in them.
@@ -171,7 +148,7 @@ pub(super) struct Builder {
 impl Builder {
     /// Begins with the first step of a traversal.
     pub fn begin(first: &StepNode) -> Option<Self> {
-        let StepNode { step: Step::Vertices { ids, conditions }, labels, policy, position } = first else {
+        let StepNode { step: Step::Vertices { ids, conditions }, labels, policy, position, .. } = first else {
             return None;
         };
         if !conditions.iter().all(is_total) || !policy.is_default() {

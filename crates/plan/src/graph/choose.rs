@@ -100,8 +100,15 @@ pub(super) fn cheapest(graph: &QueryGraph, facts: &GraphFacts) -> Chosen {
             Chosen { order: Some(order), is_written: false, shown }
         }
         _ => {
-            let shown = estimator.is_informed().then(|| format!("as written; expected rows {}", written_cost.shown()));
-            Chosen { order: None, is_written: true, shown }
+            let shown = match estimator.is_informed() {
+                false => "as written, since there are no statistics yet".to_owned(),
+                true => {
+                    let is_light = written_cost.cost < LIGHT;
+                    let reason = if is_light { "it is light" } else { "no other order would cost much less" };
+                    format!("as written, since {reason}; expected rows {}", written_cost.shown())
+                }
+            };
+            Chosen { order: None, is_written: true, shown: Some(shown) }
         }
     }
 }
@@ -236,7 +243,7 @@ impl<'g> Progress<'g> {
 
 /// The estimated rows and costs of an order.
 #[derive(Clone)]
-struct Tally<'g> {
+pub(super) struct Tally<'g> {
     graph: &'g QueryGraph,
     estimator: &'g Estimator<'g>,
     at: Vec<Whereabouts>,
@@ -244,7 +251,9 @@ struct Tally<'g> {
     /// The rows, counted by their bulks.
     rows: f64,
     /// The rows, with equal ones merged.
-    held: f64,
+    pub held: f64,
+    /// As `held`, before the conditions of the vertices that the last hop led to.
+    pub neighbors: f64,
     cost: f64,
     hops: usize,
     /// True if rows carry objects under names. Then equal ones are not merged.
@@ -254,7 +263,8 @@ struct Tally<'g> {
 }
 
 impl<'g> Tally<'g> {
-    fn begin(graph: &'g QueryGraph, estimator: &'g Estimator<'g>, start: usize, names: bool) -> Self {
+    /// Begins at a variable. `names`: rows carry objects under names.
+    pub fn begin(graph: &'g QueryGraph, estimator: &'g Estimator<'g>, start: usize, names: bool) -> Self {
         let (scanned, rows, whereabouts) = estimator.begin(start);
         let others = graph.variables[start].conditions.iter().filter(|c| !matches!(c, Condition::LabelIn(_))).count();
         let cost = if estimator.is_found(start) {
@@ -264,7 +274,8 @@ impl<'g> Tally<'g> {
         };
         let mut at = vec![Whereabouts::default(); graph.variables.len()];
         at[start] = whereabouts;
-        Tally { graph, estimator, at, current: start, rows, held: rows, cost, hops: 0, names, after: vec![rows] }
+        let (held, neighbors) = (rows, rows);
+        Tally { graph, estimator, at, current: start, rows, held, neighbors, cost, hops: 0, names, after: vec![rows] }
     }
 
     /// The estimate of a whole order.
@@ -300,7 +311,8 @@ impl<'g> Tally<'g> {
         }
     }
 
-    fn make(&mut self, next: Move) {
+    /// Makes a move.
+    pub fn make(&mut self, next: Move) {
         match next {
             Move::Hop { atom, from } => self.hop(atom, from),
             Move::Close { atom, from } => {
@@ -359,6 +371,7 @@ impl<'g> Tally<'g> {
         let tested: f64 = self.graph.variables[to].conditions.iter().map(cost_of).sum();
         self.cost += self.held * cost::EXPAND + neighbors * (of_neighbor + tested);
         self.rows *= hop.rows;
+        self.neighbors = neighbors;
         self.held = neighbors * (hop.rows / hop.neighbors.max(f64::MIN_POSITIVE)).min(1.0);
         self.at[to] = hop.end;
         self.current = to;

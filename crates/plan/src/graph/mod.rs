@@ -27,6 +27,8 @@ mod choose;
 mod count;
 mod emit;
 mod estimate;
+mod expected;
+mod preconditions;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +38,7 @@ use mangrove_gremlin::Position;
 use crate::facts::GraphFacts;
 use crate::logical::{Condition, Configuration, Name, Operand, Step, Traversal};
 use crate::options::Planner;
+use preconditions::Declined;
 
 /// The most variables, atoms or tests of a query graph: sets of them are the bits of a number.
 const MEMBERS_MAX: usize = 32;
@@ -162,6 +165,7 @@ pub(crate) struct Reordered {
 }
 
 pub(crate) use count::{Counted, count};
+pub(crate) use expected::with_expected_rows;
 
 /// A look at the steps: returns false if neither their order can be chosen nor how they are counted, so that statistics
 /// are of no use. Planning may find that out later.
@@ -177,12 +181,18 @@ pub(crate) fn reorder(
     facts: &GraphFacts,
     planner: Planner,
 ) -> Reordered {
-    let kept = Reordered { traversal: None, choice: None };
+    let kept = |declined: Declined| Reordered {
+        traversal: None,
+        choice: declined.map(|reason| format!("as written, since {reason}")),
+    };
     let planner = configuration.planner_or(planner);
     if planner == Planner::Written {
-        return kept;
+        return kept(build::may_have_orders(&traversal.steps).then_some("the planner is told to keep it"));
     }
-    let Some((graph, end)) = build::build(traversal, configuration) else { return kept };
+    let (graph, end) = match build::build(traversal, configuration) {
+        Ok(built) => built,
+        Err(declined) => return kept(declined),
+    };
     let chosen = match planner {
         Planner::Forced(seed) => choose::at_random(&graph, seed),
         Planner::Written | Planner::Greedy => choose::cheapest(&graph, facts),

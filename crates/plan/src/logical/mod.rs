@@ -59,6 +59,8 @@ pub struct StepNode {
     /// Its position in the script, for errors; `None` for bytecode from the wire. It is no part of equality, so rules
     /// may compare steps.
     pub position: Option<Position>,
+    /// The rows that are expected to leave it, as far as that was estimated. It is no part of equality.
+    pub expected: Option<f64>,
 }
 
 impl PartialEq for StepNode {
@@ -70,7 +72,7 @@ impl PartialEq for StepNode {
 impl StepNode {
     /// A step without labels, and without a policy of its own.
     pub fn new(step: Step, position: Option<Position>) -> Self {
-        StepNode { step, labels: Vec::new(), policy: ScopePolicy::default(), position }
+        StepNode { step, labels: Vec::new(), policy: ScopePolicy::default(), position, expected: None }
     }
 }
 
@@ -109,6 +111,8 @@ pub struct Configuration {
     pub seed: Option<i64>,
     /// `with("planner", …)`: how the order of walks is chosen.
     pub planner: Option<Planner>,
+    /// `with("metrics", "map")`: `profile()` answers with a map, for clients that do not know TinkerPop's type.
+    pub metrics_as_map: bool,
 }
 
 impl Configuration {

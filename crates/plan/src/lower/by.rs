@@ -64,7 +64,7 @@ impl Lowering<'_> {
 
     /// The pipeline that makes the value of a group from its members.
     pub(super) fn group_value(&self, value: Option<&By>) -> Result<Pipeline> {
-        let stage = |operator| Stage { operator, labels: Vec::new() };
+        let stage = Stage::new;
         let fold = stage(Op::Reduce(Reduction::Fold));
         // A traversal makes the value of the group itself. Other values are collected in a list.
         Ok(match value {

@@ -26,12 +26,12 @@ impl Chain {
 
     /// Appends an operator without labels.
     pub fn push(&mut self, operator: Op) {
-        self.stages.push(Stage { operator, labels: Vec::new() });
+        self.stages.push(Stage::new(operator));
     }
 
     /// Inserts the operator after which rows come one at a time, before the stage at `at`.
     pub fn insert_one_by_one(&mut self, at: usize) {
-        self.stages.insert(at, Stage { operator: Op::OneByOne, labels: Vec::new() });
+        self.stages.insert(at, Stage::new(Op::OneByOne));
     }
 
     /// Appends an operator that fills computed columns. Objects without a result get no value, also under

@@ -18,6 +18,7 @@ pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
         {
             let edge = EdgeTo { direction: *direction, labels: labels.clone(), name: name.clone() };
             stage.operator = Op::FollowTo { edge, stays: false };
+            stage.expected = next.expected;
             return true;
         }
         false

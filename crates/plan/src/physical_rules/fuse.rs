@@ -23,6 +23,7 @@ pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
         let keeps_range = matches!(operator, Op::Order { .. });
         stage.operator = operator;
         if !keeps_range {
+            stage.expected = next.expected;
             stage.labels = std::mem::take(&mut next.labels);
         }
         !keeps_range

@@ -19,6 +19,8 @@ pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
             if !closings.is_empty() {
                 changed = true;
                 stages[at].operator = Op::Intersect { direction, labels, closings };
+                // Fewer than the neighbors, and more than the rows after all tests.
+                stages[at].expected = None;
             }
         }
     }

@@ -47,7 +47,7 @@ fn merge_before_tests(stages: &mut Vec<Stage>, is_tested: bool) -> bool {
     }
     let mut changed = insert(stages, merges);
     if is_tested && may_be_equal {
-        stages.push(Stage { operator: Op::Merge, labels: Vec::new() });
+        stages.push(Stage::new(Op::Merge));
         changed = true;
     }
     changed

@@ -28,9 +28,10 @@ fn optional_hop(operator: &Op) -> Option<Stage> {
         return None;
     }
     let [pipeline] = &pipelines[..] else { return None };
-    let [Stage { operator: Op::Expand { direction, labels, to_edges }, labels: marks }] = &pipeline.stages[..] else {
+    let [Stage { operator: Op::Expand { direction, labels, to_edges }, labels: marks, .. }] = &pipeline.stages[..]
+    else {
         return None;
     };
     let hop = Op::OptionalExpand { direction: *direction, labels: labels.clone(), to_edges: *to_edges };
-    Some(Stage { operator: hop, labels: marks.clone() })
+    Some(Stage::labeled(hop, marks.clone()))
 }

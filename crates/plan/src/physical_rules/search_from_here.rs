@@ -44,7 +44,7 @@ pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
 /// The name that the last operator selects.
 fn selected(stages: &[Stage]) -> Option<Name> {
     match stages.last()? {
-        Stage { operator: Op::SelectName { name, .. }, labels } if labels.is_empty() => Some(name.clone()),
+        Stage { operator: Op::SelectName { name, .. }, labels, .. } if labels.is_empty() => Some(name.clone()),
         _ => None,
     }
 }

@@ -37,7 +37,7 @@ fn take_degrees(modulate: &mut Modulate) -> bool {
 fn degree(by: &Computation) -> Option<Degree> {
     let Computation::First(pipeline) = by else { return None };
     match &pipeline.stages[..] {
-        [Stage { operator: Op::CountExpand(degree), labels }] if labels.is_empty() => Some(degree.clone()),
+        [Stage { operator: Op::CountExpand(degree), labels, .. }] if labels.is_empty() => Some(degree.clone()),
         _ => None,
     }
 }

@@ -25,7 +25,7 @@ fn test_of_edge(operator: &Op) -> Option<Op> {
     let LocalKind::Filter(kind @ (FilterKind::All | FilterKind::None), pipelines) = &scope.kind else { return None };
     let [pipeline] = &pipelines[..] else { return None };
     match &pipeline.stages[..] {
-        [Stage { operator: Op::FollowTo { edge, .. }, labels }] if labels.is_empty() => {
+        [Stage { operator: Op::FollowTo { edge, .. }, labels, .. }] if labels.is_empty() => {
             Some(Op::HasEdgeTo { edge: edge.clone(), negate: *kind == FilterKind::None })
         }
         _ => None,

@@ -11,7 +11,7 @@ pub(super) fn insert(stages: &mut Vec<Stage>, operators: Vec<(usize, Op)>) -> bo
     let mut left = operators.into_iter().peekable();
     for (at, stage) in std::mem::take(stages).into_iter().enumerate() {
         if let Some((_, operator)) = left.next_if(|(position, _)| *position == at) {
-            all.push(Stage { operator, labels: Vec::new() });
+            all.push(Stage::new(operator));
         }
         all.push(stage);
     }

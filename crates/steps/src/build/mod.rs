@@ -50,8 +50,8 @@ pub struct Built {
     pub stealable: Arc<[bool]>,
     /// For each operator, true if the order does not matter in which it works off messages.
     pub any_order: Arc<[bool]>,
-    /// For each operator, its depth in scopes and a description; empty unless asked for.
-    pub descriptions: Vec<(usize, String)>,
+    /// For each operator, a description; empty unless asked for.
+    pub descriptions: Vec<DescribedOperator>,
 }
 
 /// Builds a plan for one of `nodes` nodes. Descriptions are for `profile()`: writing them takes longer than making the
@@ -95,6 +95,17 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         any_order: builder.any_order.into(),
         descriptions: builder.descriptions,
     })
+}
+
+/// An operator, for people.
+#[derive(Clone, Debug)]
+pub struct DescribedOperator {
+    /// The number of scopes around it.
+    pub depth: usize,
+    /// What it does, in the words of `explain()`.
+    pub text: String,
+    /// The rows that are expected to leave it, if the plan has an estimate.
+    pub expected_rows: Option<f64>,
 }
 
 /// The node at which the rows of an operator must be.
@@ -153,7 +164,7 @@ struct Builder {
     has_unordered_instances: bool,
     /// The policy that the source asks for.
     policy: ScopePolicy,
-    descriptions: Vec<(usize, String)>,
+    descriptions: Vec<DescribedOperator>,
     described: bool,
     requirements: Requirements,
     nodes: u16,
@@ -181,7 +192,8 @@ impl Builder {
         self.stealable.push(false);
         self.any_order.push(self.takes_any_order);
         if self.described {
-            self.descriptions.push((self.depth, description.text()));
+            let (depth, text) = (self.depth, description.text());
+            self.descriptions.push(DescribedOperator { depth, text, expected_rows: None });
         }
         Ok(self.topology.operator(placement))
     }
@@ -254,6 +266,10 @@ impl Builder {
             }
             self.numbers_are_read = self.reads_numbers(&pipeline.stages[at + 1..]);
             tail = self.stage(stage, tail, first)?;
+            // The rows of a stage leave its last operator.
+            if let Some(last) = self.descriptions.get_mut(tail.from as usize) {
+                last.expected_rows = stage.expected;
+            }
             // What reads the rows of this stage says whether their order matters to the next one.
             let order_matters = self.reader.order_matters;
             self.is_ordered = match &stage.operator {

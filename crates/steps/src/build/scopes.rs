@@ -197,7 +197,7 @@ impl Builder {
             policy.orders = policy.orders.filter(|orders| orders.priority().is_none());
             let scheduling = Scheduling { policy, ..Scheduling::default() };
             let operator = Op::Modulate(ModulatePlan { over: Over::Current, by, productive, scheduling });
-            Stage { operator, labels: Vec::new() }
+            Stage::new(operator)
         });
         let has_tests = |stage: &Stage| matches!(&stage.operator, Op::Modulate(m) if !m.by.is_empty());
         let before = Pipeline { stages: if has_tests(&before) { vec![before] } else { Vec::new() } };

@@ -259,18 +259,18 @@ impl Builder {
             Op::ReduceValues { key, reduction } => {
                 // The values are read at the owners of their elements, and reduced at the home of the group.
                 self.numbers_are_read = true;
-                let read = Stage { operator: Op::Values(vec![key.clone()]), labels: Vec::new() };
+                let read = Stage::new(Op::Values(vec![key.clone()]));
                 let next = self.stage(&read, tail, first)?;
-                let reduce = Stage { operator: Op::Reduce(*reduction), labels: stage.labels.clone() };
+                let reduce = Stage::labeled(Op::Reduce(*reduction), stage.labels.clone());
                 self.stage(&reduce, next, first)?
             }
             Op::ReduceMany { of: Reduced::Values(key), reductions } if self.nodes > 1 => {
                 // As one reduction of the values of a key.
                 self.numbers_are_read = true;
-                let read = Stage { operator: Op::Values(vec![key.clone()]), labels: Vec::new() };
+                let read = Stage::new(Op::Values(vec![key.clone()]));
                 let next = self.stage(&read, tail, first)?;
                 let operator = Op::ReduceMany { of: Reduced::Objects, reductions: reductions.clone() };
-                self.stage(&Stage { operator, labels: stage.labels.clone() }, next, first)?
+                self.stage(&Stage::labeled(operator, stage.labels.clone()), next, first)?
             }
             Op::ReduceMany { of: Reduced::ValuesOfEach(key), reductions } if self.nodes > 1 => {
                 self.reduce_in_branches(key, reductions, stage, &tail)?
@@ -367,10 +367,10 @@ impl Builder {
     ) -> Result<ChainEnd> {
         let hop = Op::Expand { direction, labels: labels.to_vec(), to_edges: false };
         let first = tail.from;
-        let mut next = self.stage(&Stage { operator: hop, labels: stage.labels.clone() }, tail, first)?;
+        let mut next = self.stage(&Stage::labeled(hop, stage.labels.clone()), tail, first)?;
         for edge in closings {
             let test = Op::HasEdgeTo { edge: edge.clone(), negate: false };
-            next = self.stage(&Stage { operator: test, labels: Vec::new() }, next, first)?;
+            next = self.stage(&Stage::new(test), next, first)?;
         }
         Ok(next)
     }
@@ -385,8 +385,8 @@ impl Builder {
         tail: &ChainEnd,
     ) -> Result<ChainEnd> {
         let branch = |reduction: &Reduction| {
-            let read = Stage { operator: Op::Values(vec![key.clone()]), labels: Vec::new() };
-            let reduce = Stage { operator: Op::Reduce(*reduction), labels: Vec::new() };
+            let read = Stage::new(Op::Values(vec![key.clone()]));
+            let reduce = Stage::new(Op::Reduce(*reduction));
             Pipeline { stages: vec![read, reduce] }
         };
         self.union(&reductions.iter().map(branch).collect::<Vec<_>>(), stage, tail)

@@ -30,8 +30,9 @@ mod cost;
 mod forms;
 mod read;
 
-use super::choose::{self, GAIN, LIGHT};
+use super::choose::{GAIN, LIGHT, cheapest_cost};
 use super::estimate::Estimator;
+use super::preconditions::Declined;
 use crate::facts::GraphFacts;
 use crate::logical::{Configuration, StepNode, Traversal};
 use crate::options::Planner;
@@ -52,16 +53,27 @@ pub(super) fn may_be_counted(steps: &[StepNode]) -> bool {
     read::steps_counted(steps).is_some()
 }
 
-/// Chooses how the matches of a pattern are counted; `None`: with rows.
+/// Chooses how the matches of a pattern are counted. An error is the reason why they are counted with rows.
 pub(crate) fn count(
     traversal: &Traversal,
     configuration: &Configuration,
     facts: &GraphFacts,
     planner: Planner,
-) -> Option<Counted> {
+) -> Result<Counted, Declined> {
+    // The rows of one hop are counted by degrees.
+    let is_walk = || traversal.steps.iter().skip(1).filter(|node| node.step.traits().walks).count() > 1;
+    choose(traversal, configuration, facts, planner).map_err(|reason| reason.filter(|_| is_walk()))
+}
+
+fn choose(
+    traversal: &Traversal,
+    configuration: &Configuration,
+    facts: &GraphFacts,
+    planner: Planner,
+) -> Result<Counted, Declined> {
     let planner = configuration.planner_or(planner);
     if planner == Planner::Written {
-        return None;
+        return Err(None);
     }
     let pattern = read::read(traversal, configuration)?;
     let mut forms = forms::forms(&pattern);
@@ -70,25 +82,30 @@ pub(crate) fn count(
         // Every other seed leaves the rows to the choice of an order.
         let count = forms.len() as u64;
         if count == 0 || seed % 2 == 0 {
-            return None;
+            return Err(None);
         }
         let form = forms.swap_remove((seed / 2 % count) as usize);
-        return Some(Counted { count: form.count, steps, choice: format!("count: by seed {seed}") });
+        return Ok(Counted { count: form.count, steps, choice: format!("count: by seed {seed}") });
     }
     let estimator = Estimator::new(&pattern.graph, facts);
+    // That there are no statistics, or that it is light, is said of the order.
     if !estimator.is_informed() {
-        return None;
+        return Err(None);
     }
-    let with_rows = choose::cheapest_cost(&pattern.graph, &estimator);
+    let with_rows = cheapest_cost(&pattern.graph, &estimator);
     if with_rows < LIGHT {
-        return None;
+        return Err(None);
     }
     let costs = forms.into_iter().map(|mut form| (cost::cost(&mut form, &pattern, &estimator), form));
-    let (cost, form) = costs.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let millis = |nanos: f64| format!("{:.1} ms", nanos / 1e6);
-    let choice = format!("count: without rows; expected cost {}; with rows {}", millis(cost), millis(with_rows));
+    let cheapest = costs.min_by(|a, b| a.0.total_cmp(&b.0));
+    let (cost, form) = cheapest.ok_or(Some("its comparisons cannot be weighed"))?;
     // What weights cost is nearly certain: each edge is looked at once. What rows cost is a guess. Yet rows of vertices
     // are merged, too, so weights save less where vertices are the results.
     let gain = if pattern.of == CountOf::EachRoot { GAIN } else { 1.0 };
-    (cost * gain < with_rows).then_some(Counted { count: form.count, steps, choice })
+    if cost * gain >= with_rows {
+        return Err(Some("weighing would not cost less"));
+    }
+    let millis = |nanos: f64| format!("{:.1} ms", nanos / 1e6);
+    let choice = format!("count: without rows; expected cost {}; with rows {}", millis(cost), millis(with_rows));
+    Ok(Counted { count: form.count, steps, choice })
 }

@@ -19,11 +19,11 @@ use std::collections::HashMap;
 
 use mangrove_gremlin::Comparison;
 
-use super::super::build::{Builder, any_step, cuts_stream, gives_names_once, merges_before, only_results_show};
+use super::super::build::{Builder, any_step, cuts_stream, merges_before};
+use super::super::preconditions::{self, Declined};
 use super::super::{MEMBERS_MAX, QueryGraph, Set, TestKind};
 use crate::logical::{By, Configuration, FilterKind, LabelTest, Name, Reduction, Step, StepNode, Traversal};
-use crate::physical::{CountOf, EdgesOf, PathRequirement};
-use crate::requirements::requirements;
+use crate::physical::{CountOf, EdgesOf};
 
 /// A tree of hops that is only counted.
 pub(super) struct Pattern {
@@ -52,28 +52,33 @@ pub(super) struct Closing {
     pub is_there: bool,
 }
 
-/// The pattern that a traversal begins with, if it is only counted.
-pub(super) fn read(traversal: &Traversal, configuration: &Configuration) -> Option<Pattern> {
-    let (steps, of) = steps_counted(&traversal.steps)?;
-    if !only_results_show(traversal, configuration) || !gives_names_once(traversal) {
-        return None;
-    }
-    if requirements(traversal, configuration).path != PathRequirement::None {
-        return None;
-    }
-    let mut reader = Reader::begin(traversal.steps.first()?)?;
+/// The pattern that a traversal begins with, if its matches are only counted; or why there is none.
+pub(super) fn read(traversal: &Traversal, configuration: &Configuration) -> Result<Pattern, Declined> {
+    let (steps, of) = steps_counted(&traversal.steps).ok_or(None)?;
+    // The choice of an order says why.
+    preconditions::check(traversal, configuration).map_err(|_| None)?;
+    let first = traversal.steps.first().ok_or(None)?;
+    let mut reader = Reader::begin(first).ok_or(Some("its first step is about more than vertices"))?;
     let last = if of == CountOf::AllMatches { steps - 1 } else { steps };
     if !traversal.steps[1..last].iter().all(|node| reader.take(node)) {
-        return None;
+        return Err(Some("a step cannot be weighed"));
     }
     let rest = &traversal.steps[steps..];
-    if of == CountOf::EachRoot && (reader.is_elsewhere || cuts_stream(rest) || reader.names_are_read(rest)) {
-        return None;
+    if of == CountOf::EachRoot {
+        match () {
+            () if cuts_stream(rest) => return Err(None),
+            () if reader.is_elsewhere => return Err(Some("its rows do not end at a vertex")),
+            () if reader.names_are_read(rest) => return Err(Some("a later step reads a name of the pattern")),
+            () => {}
+        }
     }
     reader.builder.graph.merges = of == CountOf::AllMatches || merges_before(rest);
-    let pattern = reader.end(steps, of)?;
-    let is_tree = pattern.graph.atoms.len() + 1 == pattern.graph.variables.len();
-    (is_tree && pattern.graph.atoms.len() <= MEMBERS_MAX).then_some(pattern)
+    let pattern = reader.end(steps, of).ok_or(Some("a test cannot be weighed"))?;
+    match pattern.graph.atoms.len() {
+        atoms if atoms + 1 != pattern.graph.variables.len() => Err(Some("the pattern has a circle")),
+        atoms if atoms > MEMBERS_MAX => Err(Some("the pattern is too large")),
+        _ => Ok(pattern),
+    }
 }
 
 /// A look that is enough for most traversals: the number of steps that may be a pattern, and what is counted of it.

@@ -17,7 +17,7 @@ fn graph_of(script: &str) -> Option<(QueryGraph, Traversal)> {
     let mut compiled = compile(&bytecode).unwrap_or_else(|error| panic!("{script}: {error}"));
     rules::rewrite(&mut compiled.traversal, &compiled.configuration);
     forget_positions(&mut compiled.traversal);
-    let (graph, end) = build::build(&compiled.traversal, &compiled.configuration)?;
+    let (graph, end) = build::build(&compiled.traversal, &compiled.configuration).ok()?;
     Some((graph, Traversal { steps: compiled.traversal.steps.split_off(end) }))
 }
 

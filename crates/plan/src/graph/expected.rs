@@ -1,0 +1,102 @@
+//! The rows that are expected to leave the first steps of a traversal, for `explain()` and `profile()`.
+//!
+//! The steps are read as a query graph again, after their order is chosen. It is only estimated and not worked off, so
+//! traversals whose order must stay have estimates, too. The estimates are those by which orders are chosen.
+
+use super::build::{Builder, merges_before};
+use super::choose::Tally;
+use super::estimate::Estimator;
+use super::{MEMBERS_MAX, Move, Set};
+use crate::facts::GraphFacts;
+use crate::logical::{Configuration, Step, StepNode, Traversal};
+use crate::requirements::requirements;
+
+/// What a step adds to a graph.
+#[derive(Clone, Copy, PartialEq)]
+enum Addition {
+    Nothing,
+    Atom(usize),
+    Conditions,
+    Test(usize),
+    /// Two variables become one.
+    Union,
+}
+
+/// The traversal, with the rows that are expected to leave its first steps, if there are statistics.
+pub(crate) fn with_expected_rows(
+    traversal: &Traversal,
+    configuration: &Configuration,
+    facts: &GraphFacts,
+) -> Traversal {
+    let rows = expected_rows(traversal, configuration, facts);
+    let mut traversal = traversal.clone();
+    traversal.steps.iter_mut().zip(rows).for_each(|(node, rows)| node.expected = rows);
+    traversal
+}
+
+/// The rows for each of the first steps; nothing for one after which they were not estimated.
+fn expected_rows(traversal: &Traversal, configuration: &Configuration, facts: &GraphFacts) -> Vec<Option<f64>> {
+    let Some((first, rest)) = traversal.steps.split_first() else { return Vec::new() };
+    let Some(mut builder) = Builder::begin(first) else { return Vec::new() };
+    let additions: Vec<Addition> = rest.iter().map_while(|node| take(&mut builder, node)).collect();
+    let mut graph = builder.graph;
+    // The estimate of a hop has all conditions of its end, also those that stand further on.
+    if graph.has_late_conditions || graph.atoms.len() > MEMBERS_MAX {
+        return Vec::new();
+    }
+    let needs = requirements(traversal, configuration);
+    graph.merges = merges_before(&rest[additions.len()..]) && !traversal.is_mutating() && !needs.sacks;
+    let estimator = Estimator::new(&graph, facts);
+    if !estimator.is_informed() {
+        return Vec::new();
+    }
+    let mut tally = Tally::begin(&graph, &estimator, 0, needs.keep_earlier_objects());
+    // If conditions follow in several steps, only what leaves the last of them was estimated.
+    let has_more = |next: usize| additions.get(next) == Some(&Addition::Conditions);
+    let mut expected = vec![Some(tally.held).filter(|_| !has_more(0))];
+    let mut bound: Set = 1;
+    // Hops to a bound variable, whose comparison with it is still to come. Rows in between were not estimated.
+    let mut unclosed = 0;
+    for (at, addition) in additions.iter().enumerate() {
+        let mut rows = Some(tally.held);
+        match *addition {
+            Addition::Nothing => rows = None,
+            Addition::Atom(atom) => {
+                let (from, to) = (graph.atoms[atom].from, graph.atoms[atom].to);
+                let is_bound = bound & 1 << to != 0;
+                tally.make(if is_bound { Move::Close { atom, from } } else { Move::Hop { atom, from } });
+                bound |= 1 << to;
+                unclosed += usize::from(is_bound);
+                rows = Some(tally.neighbors);
+            }
+            Addition::Test(test) => {
+                tally.make(Move::Test(test));
+                rows = Some(tally.held);
+            }
+            Addition::Conditions => rows = rows.filter(|_| !has_more(at + 1)),
+            Addition::Union => unclosed -= 1,
+        }
+        expected.push(rows.filter(|_| unclosed == 0));
+    }
+    expected
+}
+
+/// Takes a step into a graph; `None` if it does not belong there.
+fn take(builder: &mut Builder, node: &StepNode) -> Option<Addition> {
+    let sizes = |builder: &Builder| {
+        let graph = &builder.graph;
+        (graph.atoms.len(), graph.tests.len(), graph.variables.len())
+    };
+    let (atoms, tests, variables) = sizes(builder);
+    if !builder.take(node) {
+        return None;
+    }
+    let now = sizes(builder);
+    Some(match &node.step {
+        Step::Has(_) => Addition::Conditions,
+        _ if now.0 > atoms => Addition::Atom(atoms),
+        _ if now.1 > tests => Addition::Test(tests),
+        _ if now.2 < variables => Addition::Union,
+        _ => Addition::Nothing,
+    })
+}
