@@ -30,6 +30,7 @@ mod manual;
 mod output;
 mod parameters;
 mod quantity;
+mod question;
 mod serve;
 mod settings;
 

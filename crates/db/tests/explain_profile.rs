@@ -139,3 +139,63 @@ fn a_profile_may_be_a_map() {
     let keys: Vec<Value> = map.iter().map(|(key, _)| key.clone()).collect();
     assert_eq!(keys, [Value::from("dur"), Value::from("metrics")]);
 }
+
+/// The graph of the guide: 2,000 people, most of them active. Each knows five others, and lives in one of 40 cities.
+fn people() -> Database {
+    let database = Database::in_memory();
+    let catalog = database.catalog();
+    let transaction = database.begin().unwrap();
+    let ids = |range: std::ops::Range<i64>| range.map(Into::into).collect::<Vec<_>>();
+    let people = transaction.insert_vertices(catalog.intern_label_text("person"), &ids(0..2_000)).unwrap();
+    let cities = transaction.insert_vertices(catalog.intern_label_text("city"), &ids(2_000..2_040)).unwrap();
+    let each = |number: usize| people.iter().enumerate().map(move |(at, person)| (at * number, *person));
+    let named = each(1).map(|(at, person)| (person, Value::from(format!("p{at}"))));
+    transaction.set_vertex_property("name", &named.collect::<Vec<_>>()).unwrap();
+    let active = each(1).map(|(at, person)| (person, Value::from(at % 20 != 0)));
+    transaction.set_vertex_property("active", &active.collect::<Vec<_>>()).unwrap();
+    let cities_named = cities.iter().enumerate().map(|(at, city)| (*city, Value::from(format!("c{at}"))));
+    transaction.set_vertex_property("name", &cities_named.collect::<Vec<_>>()).unwrap();
+    let lives = each(1).map(|(at, person)| (person, cities[at % cities.len()]));
+    transaction.insert_edges(catalog.intern_label_text("livesIn"), &lives.collect::<Vec<_>>()).unwrap();
+    let knows = each(7).flat_map(|(at, person)| (1..6).map(move |next| (person, (at + next * next) % 2_000)));
+    let knows: Vec<_> = knows.map(|(person, other)| (person, people[other])).collect();
+    transaction.insert_edges(catalog.intern_label_text("knows"), &knows).unwrap();
+    transaction.commit().unwrap();
+    database.measure_statistics(&mut || Ok(())).unwrap();
+    database
+}
+
+/// The blocks of the guide that show the output of a query, each with the query.
+fn examples() -> Vec<(&'static str, Vec<&'static str>)> {
+    const GUIDE: &str = include_str!("../../../docs/plans.md");
+    let blocks = GUIDE.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("text\n"));
+    let example = |block: &'static str| {
+        let (query, output) = block.split_once('\n')?;
+        Some((query.strip_prefix("mangrove> ")?, output.lines().collect()))
+    };
+    blocks.filter_map(example).collect()
+}
+
+#[test]
+fn the_examples_of_the_guide_are_true() {
+    let database = people();
+    let mut kinds = [0, 0];
+    for (query, shown) in examples() {
+        if let Some(traversal) = query.strip_prefix(":explain ") {
+            kinds[0] += 1;
+            let plan = text(&database, &format!("{traversal}.explain()"));
+            assert_eq!(plan.lines().collect::<Vec<_>>(), shown, "{query}");
+        } else if let Some(traversal) = query.strip_prefix(":profile ") {
+            kinds[1] += 1;
+            // Times, and the figures of the run, are never the same.
+            fn steady<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+                let rows = lines.take_while(|line| !line.starts_with("the run"));
+                rows.map(|line| line.rsplit_once(' ').map_or(line, |(row, _)| row.trim_end())).collect()
+            }
+            let table = Value::TraversalMetrics(profile(&database, &format!("{traversal}.profile()")).into());
+            let table = mangrove_gremlin::text::Plain(&table).to_string();
+            assert_eq!(steady(table.lines()), steady(shown.into_iter()), "{query}\n{table}");
+        }
+    }
+    assert!(kinds.iter().all(|count| *count > 0), "{kinds:?}");
+}

@@ -11,8 +11,10 @@ use mangrove::{Parameters, Result};
 use super::GraphArgs;
 use super::ServerAddress;
 use crate::output::ResultFormat;
+use crate::output::plan::PlanFormat;
 use crate::parameters;
 use crate::quantity::TimeLimit;
+use crate::question::Question;
 
 /// How a script is run and its results are printed, for `query` and `console`.
 #[derive(Args, Debug)]
@@ -63,6 +65,16 @@ pub struct QueryArgs {
     #[arg(long)]
     pub each: bool,
 
+    /// Show the plan of the traversal instead of running it
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "tree",
+          conflicts_with_all = ["each", "profile", "format"])]
+    pub explain: Option<PlanFormat>,
+
+    /// Run the traversal, and show what each operator of its plan did instead of the results
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "tree",
+          conflicts_with_all = ["each", "format"])]
+    pub profile: Option<PlanFormat>,
+
     /// Run it on a running server, as in ws://127.0.0.1:8182/gremlin
     #[arg(long, value_name = "URL", env = "MANGROVE_URL", conflicts_with = "load")]
     pub url: Option<String>,
@@ -85,6 +97,12 @@ pub struct QueryArgs {
 }
 
 impl QueryArgs {
+    /// The question about the traversal, and the format of the answer; `None` if its results are asked for.
+    pub fn question(&self) -> Option<(Question, PlanFormat)> {
+        let explain = self.explain.map(|format| (Question::Explain, format));
+        explain.or(self.profile.map(|format| (Question::Profile, format)))
+    }
+
     /// The address of the server; `None` without `--url`.
     pub fn server(&self) -> Option<ServerAddress<'_>> {
         self.url.as_deref().map(|url| ServerAddress { url, source: self.source.as_deref() })
@@ -96,7 +114,9 @@ Examples:
   mangrove query 'g.inject(1, 2, 3).sum()'
   mangrove query --load modern.json \"g.V().hasLabel('person').valueMap('name', 'age')\"
   mangrove query --load modern.json --param who=marko --format json \"g.V().has('name', who).out()\"
-  mangrove query --load modern.json \"g.V().out().out().explain()\"
+  mangrove query --load modern.json --explain \"g.V().out().out()\"
+  mangrove query --data graph/ --profile \"g.V().hasLabel('person').out('knows').count()\"
+  mangrove query --data graph/ --profile=dot \"g.V().out().out().count()\" | dot -Tsvg > plan.svg
   mangrove query --url ws://127.0.0.1:8182/gremlin 'g.V().count()'
   mangrove query --url ws://127.0.0.1:8182/gremlin --source books 'g.V().count()'
   mangrove query --data graph/ 'g.V().count()'

@@ -22,6 +22,8 @@ use crate::args::QueryArgs;
 use crate::clock::Stopwatch;
 use crate::connection::{Ask, Connection, Unnamed};
 use crate::output::ResultFormat;
+use crate::output::plan::{self, PlanFormat};
+use crate::question::Question;
 use crate::{Failure, output};
 
 /// Runs a script and prints its results.
@@ -32,9 +34,10 @@ pub fn run(args: &QueryArgs) -> Result<(), Failure> {
     let mut connection = Connection::open(args.server(), &args.graph, &args.load, script.unnamed())?;
     let mut sink = ResultFile::open(args.output.as_deref())?;
     let question = QueryCommand { timeout, format: args.run.format };
-    let asked = match args.each {
-        true => script.run_each(&mut connection, parameters, question, &mut sink),
-        false => script.run(&mut connection, &parameters, question, &mut sink),
+    let asked = match (args.question(), args.each) {
+        (Some(asked), _) => script.run_question(&mut connection, &parameters, question, asked, &mut sink),
+        (None, true) => script.run_each(&mut connection, parameters, question, &mut sink),
+        (None, false) => script.run(&mut connection, &parameters, question, &mut sink),
     };
     asked?;
     sink.finish()
@@ -138,6 +141,24 @@ impl ScriptText {
         let count = output::print(&mut results, question.format, sink)?;
         sink.flush()?;
         note_time(question.format, count, stopwatch);
+        Ok(())
+    }
+
+    /// Shows its plan, or what its operators did.
+    fn run_question(
+        &self,
+        connection: &mut Connection,
+        parameters: &Parameters,
+        question: QueryCommand,
+        (asked, format): (Question, PlanFormat),
+        sink: &mut ResultFile,
+    ) -> Result<(), Failure> {
+        let asker = format!("--{}", asked.step());
+        let script = asked.about(&self.text, &asker).map_err(|error| self.placed(error))?;
+        for answer in connection.ask(&question.ask(&script, parameters)).map_err(|error| self.placed(error))? {
+            plan::print(&answer.map_err(|error| self.placed(error))?, format, sink)?;
+        }
+        sink.flush()?;
         Ok(())
     }
 

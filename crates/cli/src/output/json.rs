@@ -37,7 +37,7 @@ pub fn print_lines(results: &mut super::Results<'_>, out: &mut dyn Write) -> Res
 }
 
 /// A value as JSON.
-fn json(value: &Value) -> Json {
+pub(super) fn json(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
         Value::Bool(b) => Json::Bool(*b),

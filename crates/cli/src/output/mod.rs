@@ -4,6 +4,7 @@
 
 mod csv;
 mod json;
+pub mod plan;
 mod table;
 mod text;
 

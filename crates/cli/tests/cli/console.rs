@@ -64,10 +64,10 @@ fn a_graph_here_talks() {
     conversation(&["--data", &graph]);
     let told = piped(
         &["--data", &graph],
-        ":labels\n:explain g.V().out()\n:profile g.V().\n  out().count()\n:stats\n:help\n:quit\ng.oops()",
+        ":labels\n:explain g.V().out()\n:explain dot g.V().in()\n:profile g.V().\n  out().count()\n:stats\n:help\n:quit\ng.oops()",
     );
     assert_eq!(told.code, Some(0), "{}", told.err);
-    for part in ["person", "vertices", "expand out", "rows", "plans made", ":rollback"] {
+    for part in ["person", "vertices", "expand out", "label=\"expand in\\l\"", "rows", "plans made", ":rollback"] {
         assert!(told.out.contains(part), "{part}: {}", told.out);
     }
 }

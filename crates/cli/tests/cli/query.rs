@@ -83,6 +83,33 @@ fn a_plan_is_printed_as_text() {
 }
 
 #[test]
+fn a_plan_is_a_tree_for_people_and_for_programs() {
+    let folder = Folder::new("plans");
+    let files = folder.people();
+    let asked = |question: &str| succeed(&over_people(&files, &[question], "g.V().where(out('knows').out('knows'))"));
+    let plan = asked("--explain");
+    assert!(plan.contains("\n  scope\n    expand out knows\n"), "{plan}");
+    assert_eq!(asked("--explain=tree"), plan);
+    let json: serde_json::Value = serde_json::from_str(&asked("--explain=json")).unwrap();
+    assert_eq!(json["operators"][1]["operators"][0]["part"], "scope", "{json}");
+    let graph = asked("--explain=dot");
+    assert!(graph.starts_with("digraph plan {") && graph.contains("[style=dashed]"), "{graph}");
+    let profile = asked("--profile");
+    assert!(profile.contains("rows out") && profile.contains("expand out knows"), "{profile}");
+    let json: serde_json::Value = serde_json::from_str(&asked("--profile=json")).unwrap();
+    assert!(json["operators"][1]["rows"].is_u64() && json["run"]["coresUsed"].is_number(), "{json}");
+    assert!(asked("--profile=dot").contains("rowsIn"));
+}
+
+#[test]
+fn a_question_is_about_one_traversal() {
+    let error = fail(1, &["query", "--explain", "g.V().next()"]);
+    assert!(error.contains("--explain takes a traversal"), "{error}");
+    fail(2, &["query", "--explain", "--profile", "g.V()"]);
+    fail(2, &["query", "--profile", "--format", "json", "g.V()"]);
+}
+
+#[test]
 fn a_script_may_come_from_standard_input() {
     let mut child = mangrove()
         .args(["query", "-", "--format", "csv"])

@@ -5,12 +5,14 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use mangrove::{Error, Result};
-use mangrove_gremlin::{ParseOptions, Statement, is_unfinished, suggest};
+use mangrove_gremlin::{is_unfinished, suggest};
 
 use super::session::{AfterInput, Session};
 use crate::commands::stats;
 use crate::output::ResultFormat;
+use crate::output::plan::{self, PlanFormat};
 use crate::quantity::TimeLimit;
+use crate::question::Question;
 use crate::{Failure, parameters};
 
 /// A command.
@@ -37,9 +39,9 @@ pub const COMMANDS: &[ConsoleCommand] = &[
     ConsoleCommand { name: "commit", given: "", meaning: "commit the transaction", run: |s, _, out| go(s.commit(out)) },
     ConsoleCommand {
         name: "explain",
-        given: "TRAVERSAL",
-        meaning: "the plan of a traversal",
-        run: |s, t, out| ask_about(s, t, "explain", out),
+        given: "[tree|json|dot] TRAVERSAL",
+        meaning: "the plan of a traversal; `dot` is a graph for Graphviz",
+        run: |s, t, out| ask_about(s, t, Question::Explain, out),
     },
     ConsoleCommand { name: "format", given: "[table|json|jsonl|csv]", meaning: "the format of results", run: format },
     ConsoleCommand { name: "help", given: "", meaning: "show this list", run: help },
@@ -75,9 +77,9 @@ pub const COMMANDS: &[ConsoleCommand] = &[
     },
     ConsoleCommand {
         name: "profile",
-        given: "TRAVERSAL",
-        meaning: "the measurements of the operators of a traversal",
-        run: |s, t, out| ask_about(s, t, "profile", out),
+        given: "[tree|json|dot] TRAVERSAL",
+        meaning: "run a traversal and show what each operator did",
+        run: |s, t, out| ask_about(s, t, Question::Profile, out),
     },
     ConsoleCommand {
         name: "queries",
@@ -134,7 +136,13 @@ pub fn run(session: &mut Session, text: &str, out: &mut dyn Write) -> Result<Aft
 /// Returns true if a command continues on the next line, as its traversal does.
 pub fn wants_more(text: &str) -> bool {
     let (name, given) = split(text.trim());
-    matches!(name, "explain" | "profile") && is_unfinished(given)
+    matches!(name, "explain" | "profile") && is_unfinished(split_format(given).1)
+}
+
+/// The format of plans that may come before a traversal, and the traversal.
+fn split_format(given: &str) -> (PlanFormat, &str) {
+    let (first, rest) = split(given);
+    PlanFormat::from_str(first, true).map_or((PlanFormat::default(), given), |format| (format, rest))
 }
 
 /// The name of a command, and its arguments.
@@ -171,25 +179,19 @@ fn begin(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<Afte
     go(session.begin(&source, out))
 }
 
-/// Runs `explain()` or `profile()` of a traversal.
+/// Shows the plan of a traversal, or what its operators did.
 fn ask_about(
     session: &mut Session,
-    traversal: &str,
-    question: &str,
+    given: &str,
+    question: Question,
     out: &mut dyn Write,
 ) -> Result<AfterInput, Failure> {
-    let text = traversal.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
-    let now = Some(mangrove::DateTime { seconds: 0, nanos: 0, offset_seconds: 0 });
-    let options = ParseOptions { now, fresh_uuid: Some(uuid::Uuid::nil()), ..ParseOptions::default() };
-    match mangrove_gremlin::parse_one(text, &options)? {
-        Statement::Traversal { terminal: mangrove_gremlin::Terminal::None, .. } => {}
-        _ => {
-            let message =
-                format!(":{question} takes a traversal without a method that ends it, as in :{question} g.V().out()");
-            return Err(Error::invalid(message).into());
-        }
+    let (format, traversal) = split_format(given);
+    let script = question.about(traversal, &format!(":{}", question.step()))?;
+    for answer in session.ask_within_timeout(&script)? {
+        plan::print(&answer, format, out)?;
     }
-    go(session.show(&format!("{text}.{question}()"), out))
+    Ok(AfterInput::Go)
 }
 
 fn format(session: &mut Session, given: &str, out: &mut dyn Write) -> Result<AfterInput, Failure> {

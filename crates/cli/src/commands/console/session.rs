@@ -177,6 +177,12 @@ impl Session {
         self.connection.ask(&ask)?.collect()
     }
 
+    /// Runs a script of the user, and returns its results.
+    pub fn ask_within_timeout(&mut self, script: &str) -> Result<Vec<Value>> {
+        let ask = Ask { source: Some(&self.source), timeout: self.timeout, ..Ask::new(script, &self.variables.values) };
+        self.connection.ask(&ask)?.collect()
+    }
+
     /// Returns true if a transaction is open.
     pub fn has_transaction(&self) -> bool {
         self.connection.transaction().is_some()
