@@ -309,7 +309,8 @@ fn a_count_without_rows_is_that_of_the_rows() {
     assert!(by_vertex * 3 > forms, "of {forms} traversals, {by_vertex} had a row for each vertex");
 }
 
-/// A traversal has the same results in every way to count that is forced or chosen, whoever works on it.
+/// Runs a traversal with a row for each match, in the way to count that the planner chooses, and in four ways that seeds
+/// force: on one thread, with helpers, and on several nodes. All results are the same.
 fn every_way_agrees(db: &Database, transaction: &mangrove::Transaction, script: &str, (seed, is_wide): (u64, bool)) {
     let plain = answer(transaction, script, PlanOptions::NONE, Workers::One);
     assert_eq!(answer(transaction, script, PlanOptions::default(), Workers::One), plain, "{seed}: {script}");
@@ -373,8 +374,8 @@ fn whether_rows_are_made_is_chosen() {
     assert!(!explained(&db, script, without).contains("count:"));
 }
 
-/// A serializable transaction has read what a count without rows depends on. It cannot commit if somebody else has changed
-/// the count meanwhile.
+/// A serializable transaction counts a pattern without rows, and writes. Meanwhile another transaction commits. If that has
+/// changed the count, the first one cannot commit.
 #[test]
 fn a_changed_count_is_a_conflict() {
     let cases = mangrove_testdata::case_count(200);

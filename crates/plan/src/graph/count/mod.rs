@@ -22,8 +22,8 @@
 //! | `forms.rs` | the ways in which a tree may be weighed |
 //! | `cost.rs` | what they cost |
 //!
-//! - **PLAN-12.** The count, or the bulk of each vertex, is that of the rows. The conditions of PLAN-11 hold; the hops are a tree; every other step is
-//!   one that `read.rs` lists. All weights are products and sums of numbers that are not negative, so an overflow on the
+//! - **PLAN-12.** The count, or the bulk of each vertex, is that of the rows. The conditions of PLAN-11 hold; the hops are
+//!   a tree; every other step is one that `read.rs` lists. All weights are products and sums of numbers that are not negative, so an overflow on the
 //!   way shows in the result, or is multiplied by 0.
 
 mod cost;
