@@ -19,7 +19,8 @@ use crate::bulk::{self, LoadOptions, LoadProgress, LoadReport};
 use crate::files::FileAccess;
 use crate::home::{Home, OpenDirectory};
 use crate::options::{DatabaseOptions, QueryOptions};
-use crate::query::prepared::{PlanCacheReport, Prepared, prepare_to_explain};
+use crate::query::plans::{KeptPlan, PlanCacheReport, prepare_to_explain};
+use crate::query::prepared::Prepared;
 use crate::query::stream::ResultStream;
 use crate::state::Database;
 use crate::transaction::Transaction;
@@ -223,6 +224,11 @@ impl Database {
         })
     }
 
+    /// Makes the plan that the first run of a prepared traversal would make. So this run does not wait for it.
+    pub fn make_plan(&self, prepared: &Prepared) -> Result<()> {
+        self.begin_read()?.plan(prepared).map(drop)
+    }
+
     /// Returns the plan of a query as text.
     pub fn explain(&self, script: &str) -> Result<String> {
         let prepared = prepare_to_explain(script)?;
@@ -339,6 +345,11 @@ impl Database {
     /// The size, hits and misses of the plan cache.
     pub fn plan_cache(&self) -> PlanCacheReport {
         self.inner.plans.report()
+    }
+
+    /// The plans in the cache, those that were used last first.
+    pub fn kept_plans(&self) -> Vec<KeptPlan> {
+        self.inner.plans.plans()
     }
 
     /// The number of commits since the oldest running snapshot, for which versions of that age are kept.

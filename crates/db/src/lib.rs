@@ -108,7 +108,8 @@ pub use mangrove_txn::{
 #[cfg(feature = "virtual-nodes")]
 pub use nodes::NodeThreads;
 pub use options::{DatabaseOptions, DurabilityOptions, Materialize, QueryOptions, ServicesHandle};
-pub use query::prepared::{PlanCacheReport, Prepared};
+pub use query::plans::{KeptPlan, PlanCacheReport};
+pub use query::prepared::Prepared;
 pub use query::stream::ResultStream;
 pub use retry::Retries;
 pub use schema::{RuleDefinition, RuleDescription};

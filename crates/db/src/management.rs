@@ -92,6 +92,7 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
         "memory for what recent commits wrote; above it the oldest running serializable transactions cannot commit \
          (integer)",
     ),
+    ("plan_cache_bytes", "memory for plans of queries; above it those that were used least recently go (integer)"),
     ("memory_limit_bytes", "writes are refused while the graph uses this much memory; 0: no limit (integer)"),
 ];
 
@@ -162,6 +163,7 @@ impl Database {
                     "gc_workers" => count(settings.gc_workers.load(Ordering::Relaxed) as u64),
                     "max_snapshot_age_ms" => count(settings.max_snapshot_age_ms.load(Ordering::Relaxed)),
                     "commit_history_bytes" => count(settings.commit_history_bytes.load(Ordering::Relaxed)),
+                    "plan_cache_bytes" => count(self.inner.plans.bytes_max()),
                     _ => count(if limit == u64::MAX { 0 } else { limit }),
                 };
                 (name, value)
@@ -188,6 +190,7 @@ impl Database {
             }
             "max_snapshot_age_ms" => settings.max_snapshot_age_ms.store(number(name, value)?, Ordering::Relaxed),
             "commit_history_bytes" => settings.commit_history_bytes.store(number(name, value)?, Ordering::Relaxed),
+            "plan_cache_bytes" => self.inner.plans.set_bytes_max(number(name, value)?),
             "memory_limit_bytes" => {
                 let limit = number(name, value)?;
                 self.inner.manager.store().set_memory_limit(if limit == 0 { u64::MAX } else { limit });

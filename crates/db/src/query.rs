@@ -13,6 +13,7 @@ pub(crate) mod execution;
 pub(crate) mod helpers;
 pub(crate) mod instance;
 mod last_runs;
+pub(crate) mod plans;
 pub(crate) mod prepared;
 pub(crate) mod profile;
 pub(crate) mod settings;

@@ -128,6 +128,13 @@ pub const DATABASE_SERVICES: &[Service] = &[
         OnDatabase(reports::names),
     ),
     service(
+        "mangrove.plans",
+        "the plans that are kept, with their uses, mean times and memory; values are shown as ?",
+        Admin,
+        &[],
+        OnDatabase(reports::plans),
+    ),
+    service(
         "mangrove.schema.drop",
         "drop the rule with this number",
         Admin,

@@ -21,7 +21,7 @@ use crate::home::Home;
 use crate::options::{DatabaseOptions, QueryOptions};
 use crate::query::helpers::{ExecutorSource, not_started, shared_executors};
 use crate::query::instance::DatabaseIdentity;
-use crate::query::prepared::PlanCache;
+use crate::query::plans::PlanCache;
 
 /// The shared state. DB-5: the order of the fields is the order in which they are dropped.
 pub(crate) struct DatabaseState {
@@ -93,7 +93,7 @@ impl Database {
             manager,
             clock: Arc::new(MonotonicClock::default()),
             identity: DatabaseIdentity::default(),
-            plans: PlanCache::default(),
+            plans: PlanCache::new(&options.memory_budget),
             retries: AtomicU64::new(0),
             numeric_ids: AtomicBool::new(false),
             files: Mutex::default(),

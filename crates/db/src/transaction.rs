@@ -331,7 +331,7 @@ impl Transaction {
     }
 
     /// The plan of a prepared traversal for what this transaction sees.
-    fn plan(&self, prepared: &Prepared) -> Result<Arc<PlannedQuery>> {
+    pub(crate) fn plan(&self, prepared: &Prepared) -> Result<Arc<PlannedQuery>> {
         prepared.plan(&self.database.inner.identity, &|| self.database.statistics(), self.view())
     }
 

@@ -6,17 +6,19 @@
 //! `MANGROVE_FIRST` the first seed, `MANGROVE_DIFFERENCES` after how many differences a test gives up (1).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mangrove::{
     Bytecode, Database, DatabaseOptions, ElementKind, IndexDefinition, IndexKind, Parameters, PlanOptions, Planner,
     Prepared, QueryLimits, QueryOptions, Result, ResultStream, Value,
 };
-use mangrove_gremlin::{Argument, Instruction, Terminal};
+use mangrove_gremlin::{Argument, Instruction, Predicate, Terminal};
 use mangrove_oracle::generate::Options;
 use mangrove_oracle::graph::Graph;
 use mangrove_oracle::harness::{self, Engine};
 use mangrove_virtual_nodes::{Habits, LateView};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 
 /// A way to run a traversal.
 #[derive(Clone, Copy)]
@@ -33,6 +35,8 @@ enum Way {
     Measured,
     /// Printed as a script, and parsed again.
     Script,
+    /// With the plan of traversals that differ in literals, which a seed chooses. The plan cache knows them before.
+    Cached(u64),
     /// On the database's executors.
     Shared,
     /// Over virtual nodes, every message serialized, frames delivered in the order of a seed.
@@ -89,6 +93,66 @@ fn with(traversal: &Bytecode, options: &[(&str, Value)]) -> Bytecode {
     traversal
 }
 
+/// How often [`Way::Cached`] found a plan.
+static CACHED: AtomicU64 = AtomicU64::new(0);
+
+/// Replaces literals of a traversal and of those nested in it. `share` is the part that is replaced.
+fn change_literals(traversal: &mut Bytecode, share: f64, rng: &mut SmallRng) {
+    let steps = traversal.steps.iter_mut();
+    for argument in steps.flat_map(|step| &mut step.arguments) {
+        change_argument(argument, share, rng);
+    }
+}
+
+fn change_argument(argument: &mut Argument, share: f64, rng: &mut SmallRng) {
+    match argument {
+        Argument::Value(value) if rng.random_bool(share) => change_value(value, rng),
+        Argument::Traversal(nested) => change_literals(nested, share, rng),
+        Argument::Predicate(predicate) => change_predicate(predicate, share, rng),
+        Argument::List(members) => members.iter_mut().for_each(|member| change_argument(member, share, rng)),
+        Argument::Map(entries) => entries.iter_mut().for_each(|(_, value)| change_argument(value, share, rng)),
+        Argument::CardinalityValue(_, value) => change_argument(value, share, rng),
+        _ => {}
+    }
+}
+
+fn change_predicate(predicate: &mut Predicate, share: f64, rng: &mut SmallRng) {
+    match predicate {
+        Predicate::Compare(_, operand) | Predicate::Text(_, operand) => change_argument(operand, share, rng),
+        Predicate::Within(members) | Predicate::Without(members) => {
+            // Lists of any length have one shape.
+            let length = if rng.random_bool(share) { rng.random_range(1..4) } else { members.len() };
+            let last = members.last().cloned();
+            members.resize_with(length, || last.clone().unwrap_or(Argument::Value(Value::I32(1))));
+            members.iter_mut().for_each(|member| change_argument(member, share, rng));
+        }
+        Predicate::And(members) | Predicate::Or(members) => {
+            members.iter_mut().for_each(|member| change_predicate(member, share, rng));
+        }
+        Predicate::Not(inner) => change_predicate(inner, share, rng),
+        Predicate::TypeOf(_) => {}
+    }
+}
+
+/// Replaces a number, mostly by a small one, which plans may depend on. Texts are mostly names, which stay.
+fn change_value(value: &mut Value, rng: &mut SmallRng) {
+    match value {
+        Value::I32(number) => *number = rng.random_range(-1..6),
+        Value::I64(number) => *number = rng.random_range(-1..6),
+        Value::F64(number) => *number = f64::from(rng.random_range(-1..6)),
+        Value::Bool(truth) => *truth = rng.random(),
+        Value::Map(entries) => {
+            let change = |(key, value): &(Value, Value)| {
+                let mut value = value.clone();
+                change_value(&mut value, rng);
+                (key.clone(), value)
+            };
+            *value = Value::Map(Arc::new(entries.iter().map(change).collect()));
+        }
+        _ => {}
+    }
+}
+
 impl Mangrove {
     /// Prepares a traversal with a policy. One that writes, or whose side effects show the order of its traversers,
     /// refuses it, and has only the limit.
@@ -103,6 +167,26 @@ impl Mangrove {
             }
             prepared => prepared,
         }
+    }
+
+    /// Prepares a traversal. Before that, this prepares some others with other literals, and reads with them.
+    fn prepare_after_others(&mut self, traversal: &Bytecode, seed: u64) -> Result<Prepared> {
+        for other in 0..4 {
+            self.asked += 1;
+            let mut rng = SmallRng::seed_from_u64(seed + self.asked as u64);
+            let mut changed = traversal.clone();
+            // Most others differ in one or two literals, and one has other literals everywhere.
+            change_literals(&mut changed, if other == 0 { 1.0 } else { 0.3 }, &mut rng);
+            let Ok(prepared) = self.database.prepare_bytecode(&changed) else { continue };
+            if !prepared.is_mutating() {
+                // Its plan is made when it runs. Whether it has an answer does not matter.
+                drop(self.database.run(&prepared, &Parameters::new()).and_then(ResultStream::collect));
+            }
+        }
+        let hits = self.database.plan_cache().hits;
+        let prepared = self.database.prepare_bytecode(traversal)?;
+        CACHED.fetch_add(self.database.plan_cache().hits - hits, Ordering::Relaxed);
+        Ok(prepared)
     }
 
     /// Runs it as [`Way::Again`] says.
@@ -154,6 +238,7 @@ impl Engine for Mangrove {
                 let options = PlanOptions { set_all_apart: true, ..PlanOptions::default() };
                 Prepared::with_options(traversal, Terminal::None, options)?
             }
+            Way::Cached(seed) => self.prepare_after_others(traversal, seed)?,
             _ => self.database.prepare_bytecode(traversal)?,
         };
         self.run_prepared(&prepared, self.way)
@@ -167,9 +252,13 @@ impl Mangrove {
         let expand = |(value, times): (Value, u64)| std::iter::repeat_n(value, times as usize);
         match way {
             Way::Again => self.run_again(prepared),
-            Way::Inline | Way::Plain | Way::Indexed | Way::Ordered(_) | Way::Measured | Way::Script => {
-                self.database.run(prepared, &parameters)?.collect()
-            }
+            Way::Inline
+            | Way::Plain
+            | Way::Indexed
+            | Way::Ordered(_)
+            | Way::Measured
+            | Way::Script
+            | Way::Cached(_) => self.database.run(prepared, &parameters)?.collect(),
             Way::Shared => {
                 // No message runs on this thread; [`Way::Inline`] does that.
                 let options = QueryOptions { inline_messages: 0, ..QueryOptions::default() };
@@ -304,6 +393,14 @@ fn in_orders_that_a_seed_chooses() {
 #[test]
 fn in_orders_that_statistics_choose() {
     check(14_000_000, 1_000, &Options::default(), Way::Measured);
+}
+
+#[test]
+fn with_plans_of_traversals_with_other_literals() {
+    let count = 2_000;
+    check(15_000_000, count, &Options::default(), Way::Cached(15));
+    let (cached, cases) = (CACHED.load(Ordering::Relaxed), mangrove_testdata::case_count(count));
+    assert!(cached * 2 > cases, "a plan was found for {cached} of {cases} traversals");
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! the answers of both.
 
 use mangrove::{
-    Bytecode, Database, ErrorKind, IndexDefinition, IndexKind, Parameters, PlanCacheReport, Prepared, QueryOptions,
-    Value,
+    Bytecode, Database, DatabaseOptions, ErrorKind, IndexDefinition, IndexKind, MemoryBudget, Parameters,
+    PlanCacheReport, Prepared, Purpose, QueryOptions, Value,
 };
 use mangrove_gremlin::script::{ParseOptions, Statement, parse_one};
 use mangrove_gremlin::{Argument, Instruction, Terminal};
@@ -78,15 +78,6 @@ fn literals_too_long_for_the_cache_share_a_plan_too() {
         assert_eq!(ask(&db, &format!("g.addV().property('t', '{text}').values('t')")), vec![Value::from(&*text)]);
     }
     assert_eq!(since(&db, before), (2, 1));
-}
-
-#[test]
-fn the_cache_holds_no_more_than_before() {
-    let db = accounts();
-    for n in 0..1100 {
-        assert!(ask(&db, &format!("g.V().has('key{n}', {n}).has('n', {n}).has('none', 1)")).is_empty());
-    }
-    assert_eq!(db.plan_cache().plans, 1024);
 }
 
 /// Values of every type that is taken out, equal to others of another type or to none, and some that stay.
@@ -192,6 +183,46 @@ const READS: &[&str] = &[
     "g.V().has('n', A).V().has('k', B).values('n')",
     "g.V().has('k', A, B, A).values('n')",
     "g.V().hasId(A).as(B)",
+    "g.V().has('k', within(A)).values('n')",
+    "g.V().has('k', within(A, B, A, 7)).values('n')",
+    "g.V().has('k', without(A, B)).values('n')",
+    "g.V().has('k', P.not(within(A, B))).values('n')",
+    "g.V().hasLabel('v').has('k', within(A, B)).has('n', within(1, 2, 3, 4)).values('n')",
+    "g.V().values('k').is(within(A, B))",
+    "g.V().hasId(within(A, B)).values('n')",
+    "g.V().has(T.id, within(A, B)).values('n')",
+    "g.V().has('k', startingWith(A)).values('n')",
+    "g.V().has('k', endingWith(A).or(containing(B))).values('n')",
+    "g.V().has('k', notStartingWith(A)).values('n')",
+    "g.V().has('k', regex(A)).values('n')",
+    "g.V().order().by('n').limit(A).values('n')",
+    "g.V().order().by('n').skip(A).values('n')",
+    "g.V().order().by('n').range(A, B).values('n')",
+    "g.V().order().by('n').tail(A).values('n')",
+    "g.V().limit(A).count()",
+    "g.V().values('n').order().fold().limit(local, A)",
+    "g.V().values('n').order().fold().range(local, A, B)",
+    "g.V().values('n').order().fold().tail(local, A)",
+    "g.V().sample(A).count()",
+    "g.V().where(out().limit(A).count().is(B)).values('n')",
+    "g.V().repeat(out()).times(A).values('n')",
+    "g.V().times(A).repeat(out()).emit().values('n')",
+    "g.V().where(repeat(out()).emit().times(A).has('k', B)).values('n')",
+    "g.V().where(repeat(out()).times(A).has('n', B)).values('n')",
+    "g.V().repeat(out()).times(A).dedup().limit(B).count()",
+    "g.V().repeat(out()).times(A).repeat(__.in()).times(B).count()",
+    "g.V().not(out().count().is(A)).values('n')",
+    "g.V().where(out().count().is(gte(A))).values('n')",
+    "g.V().where(out().count().is(neq(A).and(lte(B)))).values('n')",
+    "g.V().or(out().count().is(A), __.in().count().is(lt(B))).values('n')",
+    "g.V().choose(out().count().is(A), constant(A), constant(B))",
+    "g.V().repeat(out()).until(out().count().is(A)).values('n')",
+    "g.inject(A, B).fold()",
+    "g.inject(A).union(identity(), constant(B)).count()",
+    "g.V().values('n').fold().inject(A).count()",
+    "g.V().values('m').constant(A).dedup()",
+    "g.V().group().by('m').by(constant(A).sum())",
+    "g.inject(1).coin(A).count().is(lte(1))",
 ];
 
 /// A vertex for each value that can be stored, with an id, and a chain of edges.
@@ -230,7 +261,8 @@ fn answers_are_those_of_a_plan_with_the_literals() {
             }
         }
         let (hits, misses) = since(&db, before);
-        assert!(hits > 2 * misses, "{asked} asked, {hits} hits, {misses} misses");
+        // Errors are found anew each time.
+        assert!(hits > misses, "{asked} asked, {hits} hits, {misses} misses");
     }
 }
 
@@ -251,6 +283,15 @@ fn written_values_keep_their_types() {
         "g.V().values('n').property('k', A)",
         "g.V().has('n', A).property('n', A).values('n')",
         "g.mergeV([(T.label): 'v', n: 1]).property('j', A).values('j')",
+        "g.mergeV([(T.label): 'w', k: A]).valueMap('k')",
+        "g.mergeV([(T.label): 'w', k: A, j: B]).valueMap('k', 'j')",
+        "g.mergeV([(T.label): 'w', k: A]).option(Merge.onCreate, [j: B]).valueMap('k', 'j')",
+        "g.mergeV([(T.label): 'w', k: A]).option(Merge.onCreate, [k: B]).valueMap('k')",
+        "g.mergeV([(T.label): 'w', k: A]).option(Merge.onMatch, [j: B]).valueMap('k', 'j')",
+        "g.mergeV([(T.label): 'w', k: 1]).option(Merge.onMatch, [j: set(A)]).valueMap('j')",
+        "g.mergeV([(T.id): A, (T.label): 'w']).valueMap()",
+        "g.mergeE([(T.label): 'e', (Direction.OUT): 0, (Direction.IN): '1', w: A]).values('w')",
+        "g.inject(1).mergeV([(T.label): A]).label()",
     ];
     let (left, right) = (types(None), types(None));
     let before = left.plan_cache();
@@ -413,4 +454,120 @@ fn more_literals_than_are_worth_taking_out_are_read_as_they_are() {
         let prepared = db.prepare_bytecode(&Bytecode { source: Vec::new(), steps }).unwrap();
         assert_eq!(run(&db, &prepared, &Parameters::new()).unwrap(), vec![Value::I64(count as i64)]);
     }
+}
+
+/// The answer to a text.
+fn text(db: &Database, script: &str) -> Vec<Value> {
+    db.query(script).and_then(mangrove::ResultStream::collect).unwrap_or_else(|error| panic!("{script}: {error}"))
+}
+
+#[test]
+fn texts_share_plans_as_bytecode_does() {
+    let db = accounts();
+    let before = db.plan_cache();
+    for no in 0..50 {
+        assert_eq!(text(&db, &format!("g.V().has('acct', 'no', '{no}').values('n')")), vec![Value::I32(no)]);
+        assert_eq!(text(&db, &format!("g.V().has('acct', 'no', '{no}').values('n')")), vec![Value::I32(no)]);
+        assert_eq!(ask(&db, &format!("g.V().has('acct', 'no', '{no}').values('n')")), vec![Value::I32(no)]);
+    }
+    let now = db.plan_cache();
+    assert_eq!((now.hits - before.hits, now.misses - before.misses), (149, 1));
+    assert_eq!((now.plans - before.plans, now.texts - before.texts), (1, 50));
+    // A terminal is part of the shape, and so is the source.
+    for script in
+        ["g.V().has('acct', 'no', '7').values('n').next()", "g.V().has('acct', 'no', '7').values('n').toList()"]
+    {
+        assert_eq!(text(&db, script), vec![Value::I32(7)]);
+    }
+    assert_eq!(db.plan_cache().plans - before.plans, 2);
+    // What has another meaning each time is read each time.
+    assert_ne!(text(&db, "g.inject(UUID())"), text(&db, "g.inject(UUID())"));
+    assert_eq!(db.plan_cache().plans - before.plans, 3);
+}
+
+#[test]
+fn a_plan_that_depends_on_a_literal_is_not_used_for_another() {
+    let db = accounts();
+    let plans = |scripts: &mut dyn Iterator<Item = String>| {
+        let before = db.plan_cache();
+        for script in scripts {
+            ask(&db, &script);
+        }
+        db.plan_cache().plans - before.plans
+    };
+    assert_eq!(plans(&mut (2..40).map(|n| format!("g.V().order().by('n').limit({n}).count()"))), 1);
+    assert_eq!(plans(&mut (0..9).map(|n| format!("g.V().where(out().count().is({n})).count()"))), 2);
+    assert_eq!(plans(&mut (1..12).map(|n| format!("g.V().where(repeat(out()).times({n}).has('n', 1)).count()"))), 9);
+    // More variants than a shape may have would be as many as there are loops; 16 are kept.
+    assert_eq!(
+        plans(&mut (1..9).flat_map(|n| (1..9).map(move |m| {
+            format!(
+                "g.V().where(repeat(out()).times({n}).has('n', 1)).where(repeat(out()).times({m}).has('n', 2)).count()"
+            )
+        }))),
+        16
+    );
+}
+
+#[test]
+fn plans_are_bounded_in_bytes() {
+    let db = accounts();
+    let limit = 4 << 20;
+    db.configure("plan_cache_bytes", &Value::I64(limit)).unwrap();
+    let known = "g.V().has('acct', 'no', '7').values('n')";
+    for n in 0..100_000 {
+        db.prepare(&format!("g.V().has('key{n}', {n}).has('n', {n})")).unwrap();
+        if n % 100 == 0 {
+            assert_eq!(text(&db, known), vec![Value::I32(7)]);
+        }
+    }
+    let report = db.plan_cache();
+    assert!(report.bytes <= limit as u64 && report.plans > 100, "{report:?}");
+    assert!(report.evictions > 150_000, "{report:?}");
+    // What is used often stays.
+    assert_eq!(report.misses, 100_000 + 2, "{report:?}");
+    db.configure("plan_cache_bytes", &Value::I64(0)).unwrap();
+    let report = db.plan_cache();
+    assert_eq!((report.plans, report.texts, report.bytes), (0, 0, 0));
+    assert_eq!(text(&db, known), vec![Value::I32(7)]);
+}
+
+#[test]
+fn plans_draw_on_the_budget_of_the_process() {
+    let memory_budget = MemoryBudget::of(8 << 20);
+    let options = DatabaseOptions { memory_budget: memory_budget.clone(), ..DatabaseOptions::default() };
+    let db = Database::with_options(&options);
+    let shape = |n: usize| db.prepare(&format!("g.V().has('key{n}', 1)")).map(drop).unwrap();
+    (0..100).for_each(shape);
+    assert_eq!(memory_budget.used_for(Purpose::Plans), db.plan_cache().bytes);
+    assert!(db.plan_cache().plans == 100);
+    // Others take what is left.
+    let left = memory_budget.left_bytes();
+    let others = memory_budget.draw(Purpose::Queries, left).unwrap();
+    let before = db.plan_cache();
+    (100..300).for_each(shape);
+    let now = db.plan_cache();
+    assert!(now.bytes <= before.bytes && now.plans > 0 && now.evictions > 0, "{now:?}");
+    assert_eq!(memory_budget.used_for(Purpose::Plans), now.bytes);
+    assert_eq!(memory_budget.refusal_count(), 0);
+    drop(others);
+    drop(db);
+    assert_eq!(memory_budget.used_for(Purpose::Plans), 0);
+}
+
+#[test]
+fn plans_are_shown_without_values() {
+    let db = accounts();
+    for n in [41, 42, 43] {
+        ask(&db, &format!("g.V().has('acct', 'no', '{n}').where(out().count().is({n})).limit({n}).values('n')"));
+    }
+    text(&db, "g.inject('secret').is(regex('secret')).choose(identity()).option('secret', constant(5)).math('_ + 9')");
+    let rows = text(&db, "g.call('mangrove.plans')");
+    let shown = format!("{rows:?}");
+    assert!(!shown.contains("secret") && !shown.contains("_ +") && !shown.contains("'42'"), "{shown}");
+    assert!(shown.contains("g.V().has('acct', 'no', ?).where(__.out().count().is(?)).limit(?).values('n')"), "{shown}");
+    assert!(shown.contains("?1 is not 0") && shown.contains("?2 is at least 0"), "{shown}");
+    let plan = db.kept_plans().into_iter().find(|plan| plan.shape.contains("'acct', 'no', ?).where")).unwrap();
+    assert_eq!(plan.hits, 2);
+    assert!(plan.mean_micros.is_some_and(|micros| micros > 0.0) && plan.bytes > 1000, "{plan:?}");
 }

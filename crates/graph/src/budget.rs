@@ -37,17 +37,20 @@ pub enum Purpose {
     Loads,
     /// Messages that are being received, and answers that wait to be sent.
     Messages,
+    /// Plans that are kept for queries, with their idle instances.
+    Plans,
 }
 
 impl Purpose {
     /// All purposes.
-    pub const ALL: [Purpose; 6] = [
+    pub const ALL: [Purpose; 7] = [
         Purpose::Graphs,
         Purpose::Transactions,
         Purpose::Queries,
         Purpose::Variables,
         Purpose::Loads,
         Purpose::Messages,
+        Purpose::Plans,
     ];
 
     /// The name of the purpose in metrics.
@@ -59,6 +62,7 @@ impl Purpose {
             Purpose::Variables => "variables",
             Purpose::Loads => "loads",
             Purpose::Messages => "messages",
+            Purpose::Plans => "plans",
         }
     }
 
@@ -71,6 +75,7 @@ impl Purpose {
             Purpose::Variables => "a variable",
             Purpose::Loads => "the load",
             Purpose::Messages => "a message",
+            Purpose::Plans => "a plan",
         }
     }
 }

@@ -50,6 +50,7 @@ pub use source::strategy_names;
 use mangrove_graph::{ElementKind, Error, Result};
 use mangrove_gremlin::Bytecode;
 
+use crate::literals::Literals;
 use crate::logical::{Configuration, Step, Traversal};
 use crate::{limits, strategies};
 
@@ -67,12 +68,17 @@ pub struct Compiled {
 
 /// Compiles bytecode into a logical traversal. An error names the step at fault and the way out.
 pub fn compile(bytecode: &Bytecode) -> Result<Compiled> {
+    compile_with(bytecode, &Literals::default())
+}
+
+/// As [`compile`], for bytecode from which these literals were taken out. They remember what was asked about them.
+pub fn compile_with(bytecode: &Bytecode, literals: &Literals<'_>) -> Result<Compiled> {
     limits::check_size(bytecode)?;
-    let configuration = source::configuration(&bytecode.source)?;
+    let configuration = source::configuration(&bytecode.source, literals)?;
     let mut traversal = if source::joins_infix(&bytecode.source) {
-        steps::root(&bytecode.steps)?
+        steps::root(&bytecode.steps, literals)?
     } else {
-        steps::root(&connectives::left_alone(&bytecode.steps, 0)?)?
+        steps::root(&connectives::left_alone(&bytecode.steps, 0)?, literals)?
     };
     limits::check_levels(&traversal)?;
     if configuration.read_only {

@@ -5,7 +5,7 @@
 
 mod tree;
 
-use mangrove_graph::{ElementKind, Value};
+use mangrove_graph::{ElementKind, Value, numeric};
 
 pub use tree::{PlanNode, PlanTree};
 
@@ -439,8 +439,8 @@ fn test_text(test: &Test) -> String {
     let all = |tests: &[Test], word: &str| tests.iter().map(test_text).collect::<Vec<_>>().join(word);
     match test {
         Test::Compare(comparison, o) => format!("{} {}", format!("{comparison:?}").to_lowercase(), operand(o)),
-        Test::Within(os) => format!("within {} value(s)", os.len()),
-        Test::Without(os) => format!("without {} value(s)", os.len()),
+        Test::Within(os) => format!("within {} value(s)", members(os)),
+        Test::Without(os) => format!("without {} value(s)", members(os)),
         Test::Text(operation, o) => format!("{operation:?} {}", operand(o)),
         Test::TypeOf(of) => format!("of type {}", of.token()),
         Test::And(tests) => all(tests, " and "),
@@ -451,20 +451,40 @@ fn test_text(test: &Test) -> String {
 
 /// A count or position, without the suffix of its type.
 fn number(number: &Operand) -> String {
-    number.literal_integer().map_or_else(|| operand(number), |n| n.to_string())
+    match number {
+        Operand::Lifted(number) => format!("{LIFTED}{PLAIN}{number}{LIFTED}"),
+        known => known.literal_integer().map_or_else(|| operand(known), |n| n.to_string()),
+    }
+}
+
+/// The number of members of a choice of values.
+fn members(operands: &[Operand]) -> String {
+    match operands {
+        [Operand::Lifted(number)] => format!("{LIFTED}{MEMBERS}{number}{LIFTED}"),
+        operands => operands.len().to_string(),
+    }
 }
 
 /// Stands on both sides of the number of a literal that was taken out of the traversal. It is a code point that is no
 /// character, so no text of a traversal should contain it.
 const LIFTED: char = '\u{fdd0}';
 
+/// Stands before the number of a literal that is shown without the suffix of its type.
+const PLAIN: char = '#';
+
+/// Stands before the number of a literal of which the number of members is shown.
+const MEMBERS: char = '*';
+
 /// A part of the text of a plan, with literals that were taken out in their positions.
 pub fn with_literals(text: &str, literals: &[Value]) -> String {
     let shown = |(at, part): (usize, &str)| {
-        let number = part.parse::<usize>().ok().filter(|_| at % 2 == 1);
-        match number.and_then(|number| literals.get(number)) {
-            Some(value) => mangrove_gremlin::Argument::Value(value.clone()).to_string(),
-            None => part.to_owned(),
+        let number = part.trim_start_matches([PLAIN, MEMBERS]).parse::<usize>().ok().filter(|_| at % 2 == 1);
+        let Some(value) = number.and_then(|number| literals.get(number)) else { return part.to_owned() };
+        match (part.chars().next(), value, numeric::integer(value)) {
+            (Some(MEMBERS), Value::List(members), _) => members.len().to_string(),
+            (Some(MEMBERS), _, _) => "1".to_owned(),
+            (Some(PLAIN), _, Some(number)) => number.to_string(),
+            (_, value, _) => mangrove_gremlin::Argument::Value(value.clone()).to_string(),
         }
     };
     text.split(LIFTED).enumerate().map(shown).collect()

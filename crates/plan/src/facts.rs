@@ -46,7 +46,7 @@ pub struct Figures {
     /// The statistics.
     pub statistics: Arc<Statistics>,
     /// The labels of each label set of vertices and edges that the statistics have.
-    pub labels: Vec<(LabelSetId, Vec<Name>)>,
+    pub labels: Arc<[(LabelSetId, Vec<Name>)]>,
 }
 
 impl Figures {

@@ -34,7 +34,7 @@ mod requirements;
 pub mod rules;
 mod strategies;
 
-pub use compile::compile;
+pub use compile::{compile, compile_with};
 pub use facts::{Figures, GraphFacts, UsableIndex};
 pub use graph::may_reorder;
 pub use logical::{GRAPH_SERVICES, expression, files, function, upsert};

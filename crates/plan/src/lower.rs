@@ -58,7 +58,9 @@ pub fn lower_with(
     };
     let weigh = options.weigh && !traversal.is_mutating();
     let counted = if weigh { graph::count(traversal, configuration, facts, options.planner) } else { Err(None) };
-    let Reordered { traversal: reordered, choice } = graph::reorder(traversal, configuration, facts, options.planner);
+    let may_count = weigh && graph::may_count(traversal, configuration);
+    let Reordered { traversal: reordered, choice, has_choice } =
+        graph::reorder(traversal, configuration, facts, options.planner);
     let written = traversal.steps.len();
     let traversal = reordered.as_ref().unwrap_or(traversal);
     let estimated = options.estimate.then(|| graph::with_expected_rows(traversal, configuration, facts));
@@ -119,6 +121,7 @@ pub fn lower_with(
         root,
         rules: lowering.applied.names(),
         choices,
+        uses_statistics: has_choice || may_count || options.estimate,
         mutating,
         interleaved: lowering.interleaving.shows(),
         pinned: mutating || traversal.uses_side_effects() || !configuration.side_effects.is_empty(),

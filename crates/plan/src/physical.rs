@@ -54,6 +54,9 @@ pub struct PhysicalPlan {
     /// What was chosen for the first steps, and why, for `explain()`: their order, and whether they are counted without
     /// rows.
     pub choices: Vec<String>,
+    /// True if the order of the first steps was chosen, or rows were estimated. Other statistics may lead to another
+    /// plan.
+    pub uses_statistics: bool,
     /// The columns that every row carries.
     pub requirements: Requirements,
     /// True if it writes to the graph or to a file.

@@ -15,10 +15,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, PairMoments, Statistics, sort_tables};
-use mangrove_graph::{Direction, ElementKind, IndexId, IndexInfo, KeyId, LabelId, LabelSetId};
+use mangrove_graph::{Direction, ElementKind, IndexId, IndexInfo, KeyId, LabelId, LabelSetId, Result, Value};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, parse_one};
 use mangrove_plan::explain::{PlanNode, PlanTree};
-use mangrove_plan::{Figures, GraphFacts, PlanOptions, UsableIndex, compile, explain, literals, lower_with, rules};
+use mangrove_plan::literals::{Guard, Literals};
+use mangrove_plan::{
+    Figures, GraphFacts, PlanOptions, UsableIndex, compile_with, explain, literals, lower_with, rules,
+};
 
 fn parsed(script: &str) -> Bytecode {
     let statement = parse_one(script, &ParseOptions::default()).unwrap_or_else(|e| panic!("{script}: {e}"));
@@ -27,14 +30,19 @@ fn parsed(script: &str) -> Bytecode {
 }
 
 fn plan(bytecode: &Bytecode, facts: &GraphFacts) -> String {
-    let mut compiled = compile(bytecode).unwrap_or_else(|e| panic!("{bytecode}: {e}"));
-    let mut rules = rules::rewrite(&mut compiled.traversal, &compiled.configuration);
+    plan_with(bytecode, &[], facts).unwrap_or_else(|e| panic!("{bytecode}: {e}")).0
+}
+
+/// The plan of a traversal from which literals were taken out, and what it relies on of them.
+fn plan_with(bytecode: &Bytecode, values: &[Value], facts: &GraphFacts) -> Result<(String, Vec<Guard>)> {
+    let literals = Literals::new(values);
+    let mut compiled = compile_with(bytecode, &literals)?;
+    let mut rules = rules::rewrite_with(&mut compiled.traversal, &compiled.configuration, &literals);
     let options = PlanOptions { estimate: true, ..PlanOptions::default() };
-    let plan = lower_with(&compiled.traversal, &compiled.configuration, facts, options);
-    let plan = plan.unwrap_or_else(|e| panic!("{bytecode}: {e}"));
+    let plan = lower_with(&compiled.traversal, &compiled.configuration, facts, options)?;
     rules.extend(&plan.rules);
     let rules = if rules.is_empty() { String::new() } else { format!("rules: {}\n", rules.join("; ")) };
-    rules + &explain::explain(&plan)
+    Ok((rules + &explain::explain(&plan), literals.into_guards()))
 }
 
 /// `[edge] [ordered] [unique] [LABEL.]KEY[,KEY…]`
@@ -168,7 +176,8 @@ fn a_traversal_without_its_literals_has_the_same_plan() {
             let bytecode = parsed(script);
             let Some(lifted) = literals::lift(&bytecode) else { return String::new() };
             compared += 1;
-            let without = explain::with_literals(&plan(&lifted.bytecode, facts), &lifted.values);
+            let (without, _) = plan_with(&lifted.bytecode, &lifted.values, facts).unwrap();
+            let without = explain::with_literals(&without, &lifted.values);
             assert_eq!(without, plan(&bytecode, facts), "{script}, in {}", file.display());
             without
         });
@@ -205,4 +214,44 @@ fn plans_can_be_read_as_trees() {
     parts.sort_unstable();
     parts.dedup();
     assert!(parts.len() > 12, "{parts:?}");
+}
+
+/// Other values for a literal: of its type, and of others.
+fn others() -> Vec<Value> {
+    let integers = [-2, -1, 0, 1, 2, 3, 8, 9, 10, 1000].map(Value::I32);
+    let values = [Value::I64(1), Value::F64(1.0), Value::from("1"), Value::from("ada"), Value::Bool(true)];
+    let lists = [Value::list(vec![Value::I32(1)]), Value::list(vec![Value::I32(1), Value::from("b")])];
+    integers.into_iter().chain(values).chain(lists).collect()
+}
+
+#[test]
+fn a_plan_is_that_of_all_literals_that_its_guards_admit() {
+    let (mut admitted, mut refused) = (0, 0);
+    for file in files() {
+        let recorded = fs::read_to_string(&file).unwrap();
+        rewritten(&recorded, |script, facts| {
+            let Some(lifted) = literals::lift(&parsed(script)) else { return String::new() };
+            let known = |values: &[Value]| plan_with(&lifted.bytecode, values, facts);
+            let (text, guards) = known(&lifted.values).unwrap();
+            for other in others() {
+                // One literal is replaced, or all are.
+                for at in 0..=lifted.values.len() {
+                    let mut values = lifted.values.clone();
+                    match values.get_mut(at) {
+                        Some(value) => *value = other.clone(),
+                        None => values.fill(other.clone()),
+                    }
+                    if guards.iter().all(|guard| guard.admits(&values)) {
+                        let fresh = known(&values).map(|(fresh, _)| fresh);
+                        assert_eq!(fresh, Ok(text.clone()), "{script} with {values:?}, admitted by {guards:?}");
+                        admitted += 1;
+                    } else {
+                        refused += 1;
+                    }
+                }
+            }
+            String::new()
+        });
+    }
+    assert!(admitted > 1000 && refused > 200, "{admitted} admitted, {refused} refused");
 }

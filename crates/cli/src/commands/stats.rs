@@ -72,6 +72,8 @@ const FIGURES: &[StatsFigure] = &[
     ("plans kept", &["plan_cache", "plans"], false),
     ("plans found in the cache", &["plan_cache", "hits"], true),
     ("plans made", &["plan_cache", "misses"], true),
+    ("plans and texts that made room for others", &["plan_cache", "evictions"], true),
+    ("plans: bytes", &["plan_cache", "bytes"], false),
     ("executor threads", &["executors", "threads"], false),
     ("executor threads that run a query", &["executors", "busy"], false),
     ("queries that wait for an executor", &["executors", "queued"], false),

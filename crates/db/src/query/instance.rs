@@ -10,13 +10,15 @@
 //! An instance is valid for one database and one set of indexes, because operators keep numbers of labels and keys. If
 //! statistics have chosen the order of a plan's steps, newer ones make a new plan.
 
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use mangrove_flow::{NodeRuntime, QueryControl};
-use mangrove_graph::{Error, ErrorKind, GraphView, IndexInfo, Result, Share, Value};
-use mangrove_plan::PhysicalPlan;
+use mangrove_graph::statistics::Statistics;
+use mangrove_graph::{Catalog, Error, ErrorKind, GraphView, IndexInfo, LabelSetId, Result, Share, Value};
 use mangrove_plan::explain::with_literals;
 use mangrove_plan::physical::Requirements;
+use mangrove_plan::{Figures, PhysicalPlan};
 use mangrove_steps::{DescribedOperator, ExecutionContext, Rows, SideEffects, build};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
@@ -28,22 +30,75 @@ use super::settings::{RunSettings, bind_parameters};
 /// dropped.
 const IDLE_MAX: usize = 8;
 
+/// One run of an instance in this many is timed: reading the clock twice takes a twentieth of the lightest run.
+const RUNS_PER_TIMED: u32 = 16;
+
+/// An estimate of the bytes of an operator in a plan.
+const PLAN_OPERATOR_BYTES: usize = 512;
+
+/// An estimate of the bytes of an instance without its operators.
+const INSTANCE_BYTES: usize = 2048;
+
+/// An estimate of the bytes of an operator in an instance.
+const INSTANCE_OPERATOR_BYTES: usize = 1024;
+
+/// An estimate of the bytes that a step of a traversal will take in its plan and one instance of that.
+pub(super) const PLANNED_STEP_BYTES: usize = PLAN_OPERATOR_BYTES + INSTANCE_OPERATOR_BYTES;
+
 /// The maximum capacity of the list of parameters that an idle instance keeps.
 const KEPT_PARAMETERS_MAX: usize = 64;
 
+/// Orders are chosen by statistics if they have at most this many label sets of vertices. Names for very many would
+/// take longer than a light query.
+const PLANNED_LABEL_SETS_MAX: usize = 256;
+
 /// The identity of an open database.
 #[derive(Debug, Default)]
-pub(crate) struct DatabaseIdentity(Arc<()>);
+pub(crate) struct DatabaseIdentity {
+    identity: Arc<()>,
+    /// The newest statistics with the names of their labels, which all plans use.
+    figures: Mutex<Option<Figures>>,
+}
 
-/// A physical plan with its idle instances, for one database and one set of indexes. Before a run,
-/// [`PlannedQuery::is_for`] must be true for its database and indexes.
-pub(crate) struct PlannedQuery {
+impl DatabaseIdentity {
+    /// Statistics of the graph with the names of their labels, for the planner; `None` if there are too many names.
+    pub fn figures(&self, statistics: Arc<Statistics>, catalog: &Catalog) -> Option<Figures> {
+        if statistics.labels().len() > PLANNED_LABEL_SETS_MAX {
+            return None;
+        }
+        let mut known = self.figures.lock();
+        if let Some(known) = known.as_ref().filter(|known| Arc::ptr_eq(&known.statistics, &statistics)) {
+            return Some(known.clone());
+        }
+        let labels_of = |set: LabelSetId| {
+            // A filter takes a set by one of its labels, or by the name of the whole set.
+            let labels = catalog.labels_of(set).into_iter().map(|label| catalog.label_name(label));
+            labels.chain([catalog.label_set_name(set)]).collect()
+        };
+        Some(known.insert(Figures::new(statistics, labels_of)).clone())
+    }
+}
+
+/// What a plan was made for.
+pub(crate) struct MadeFor {
     /// The database whose labels, keys and indexes the plan names. The reference is weak, because that database may
     /// keep the plan. It still prevents another database from getting the same address.
     database: Weak<()>,
     indexes: Vec<IndexInfo>,
-    /// The snapshot of the statistics that the plan depends on.
-    statistics_as_of: Option<u64>,
+    /// The snapshot of the statistics, or that there were none; `None` if the plan is the same for all statistics.
+    statistics_as_of: Option<Option<u64>>,
+}
+
+impl MadeFor {
+    pub fn new(database: &DatabaseIdentity, indexes: Vec<IndexInfo>, statistics_as_of: Option<Option<u64>>) -> Self {
+        MadeFor { database: Arc::downgrade(&database.identity), indexes, statistics_as_of }
+    }
+}
+
+/// A physical plan with its idle instances, for one database and one set of indexes. Before a run,
+/// [`PlannedQuery::is_for`] must be true for its database and indexes.
+pub(crate) struct PlannedQuery {
+    made_for: MadeFor,
     pub plan: PhysicalPlan,
     /// Whether the last runs took so long that they left the threads of their callers.
     pub last_runs: LastRuns,
@@ -53,38 +108,86 @@ pub(crate) struct PlannedQuery {
     // Boxed, because instances are large and are moved.
     #[expect(clippy::vec_box, reason = "instances are moved, and large")]
     idle: Mutex<Vec<Box<PlanInstance>>>,
+    /// The most instances that were idle at one time, at least 1.
+    idle_most: AtomicUsize,
+    /// The number of operators, with nested ones.
+    operators: usize,
+    figures: Arc<PlanFigures>,
+}
+
+/// The figures of a traversal's plan.
+#[derive(Debug, Default)]
+pub(crate) struct PlanFigures {
+    /// An estimate of the bytes of the plan and its instances.
+    pub bytes: AtomicUsize,
+    /// How often the plan was found in the cache.
+    pub hits: AtomicU64,
+    /// The number of complete runs that were timed: one in [`RUNS_PER_TIMED`] of each instance.
+    timed_runs: AtomicU64,
+    /// The time from their begin to their last result, in nanoseconds.
+    timed_nanos: AtomicU64,
+}
+
+impl PlanFigures {
+    /// The figures of a plan that is to be made, and expected to take so many bytes.
+    pub fn expected(bytes: usize) -> Self {
+        PlanFigures { bytes: bytes.into(), ..PlanFigures::default() }
+    }
+
+    /// The mean time of a run in microseconds; `None` if none was timed.
+    pub fn mean_micros(&self) -> Option<f64> {
+        let (runs, nanos) = (self.timed_runs.load(Ordering::Relaxed), self.timed_nanos.load(Ordering::Relaxed));
+        (runs > 0).then(|| nanos as f64 / runs as f64 / 1000.0)
+    }
+
+    fn add_run(&self, nanos: u64) {
+        self.timed_nanos.fetch_add(nanos, Ordering::Relaxed);
+        self.timed_runs.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl PlannedQuery {
-    pub fn new(
-        database: &DatabaseIdentity,
-        indexes: Vec<IndexInfo>,
-        statistics_as_of: Option<u64>,
-        plan: PhysicalPlan,
-    ) -> Self {
+    /// A plan, which keeps these figures.
+    pub fn new(made_for: MadeFor, plan: PhysicalPlan, figures: Arc<PlanFigures>) -> Self {
         let requirements = Arc::new(plan.requirements.clone());
-        PlannedQuery {
-            database: Arc::downgrade(&database.0),
-            indexes,
-            statistics_as_of,
+        let operators = plan.root.operator_count();
+        let planned = PlannedQuery {
+            made_for,
             plan,
             last_runs: LastRuns::default(),
             last_helped: HelpedRuns::default(),
             requirements,
             idle: Mutex::default(),
-        }
+            idle_most: AtomicUsize::new(1),
+            operators,
+            figures,
+        };
+        planned.show_bytes(1);
+        planned
     }
 
     /// Returns true if the plan was made with statistics.
     pub fn has_statistics(&self) -> bool {
-        self.statistics_as_of.is_some()
+        self.made_for.statistics_as_of.flatten().is_some()
     }
 
     /// Returns true if the plan was made for this database with these indexes, and with statistics of this snapshot.
-    pub fn is_for(&self, database: &DatabaseIdentity, indexes: &[IndexInfo], statistics_as_of: Option<u64>) -> bool {
-        std::ptr::eq(self.database.as_ptr(), Arc::as_ptr(&database.0))
-            && self.indexes == indexes
-            && self.statistics_as_of == statistics_as_of
+    pub fn is_for(
+        &self,
+        database: &DatabaseIdentity,
+        indexes: &[IndexInfo],
+        statistics_as_of: &dyn Fn() -> Option<u64>,
+    ) -> bool {
+        std::ptr::eq(self.made_for.database.as_ptr(), Arc::as_ptr(&database.identity))
+            && self.made_for.indexes == indexes
+            && self.made_for.statistics_as_of.is_none_or(|made_for| made_for == statistics_as_of())
+    }
+
+    /// Shows the bytes of the plan with so many instances.
+    fn show_bytes(&self, instances: usize) {
+        let instance = INSTANCE_BYTES + self.operators * INSTANCE_OPERATOR_BYTES;
+        let bytes = size_of::<Self>() + self.operators * PLAN_OPERATOR_BYTES + instances * instance;
+        self.figures.bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// An instance that has begun a run: an idle one, or else a new one.
@@ -128,6 +231,10 @@ impl PlannedQuery {
 
     /// Takes back the instance of a query that is complete, and keeps it for another run if it can be used again.
     pub fn complete(&self, mut instance: Box<PlanInstance>) {
+        if instance.begun_at_nanos > 0 {
+            let now = instance.runtime.control().clock().now_nanos();
+            self.figures.add_run(now.saturating_sub(instance.begun_at_nanos));
+        }
         // The parts of the run are released before the lock is taken, because that may end the transaction.
         if !instance.recycle() {
             return;
@@ -135,6 +242,11 @@ impl PlannedQuery {
         let mut idle = self.idle.lock();
         if idle.len() < IDLE_MAX {
             idle.push(instance);
+        }
+        // Each number of instances is reached for the first time once, so runs hardly ever write here.
+        if idle.len() > self.idle_most.load(Ordering::Relaxed) {
+            self.idle_most.store(idle.len(), Ordering::Relaxed);
+            self.show_bytes(idle.len());
         }
     }
 }
@@ -155,6 +267,10 @@ pub(crate) struct PlanInstance {
     pub descriptions: Vec<DescribedOperator>,
     /// An empty list, whose capacity the parameters of the next run use.
     parameters: Vec<(SmolStr, Value)>,
+    /// The number of runs that it has begun.
+    runs: u32,
+    /// The time at which the run began, if it is timed; else 0.
+    begun_at_nanos: u64,
 }
 
 impl PlanInstance {
@@ -169,6 +285,8 @@ impl PlanInstance {
             any_order: built.any_order,
             descriptions: built.descriptions,
             parameters: Vec::new(),
+            runs: 0,
+            begun_at_nanos: 0,
         })
     }
 
@@ -178,6 +296,9 @@ impl PlanInstance {
         requirements: &Arc<Requirements>,
         settings: &RunSettings<'_>,
     ) -> Result<()> {
+        let is_timed = self.runs.is_multiple_of(RUNS_PER_TIMED);
+        self.begun_at_nanos = if is_timed { settings.clock.now_nanos().max(1) } else { 0 };
+        self.runs = self.runs.wrapping_add(1);
         let room = std::mem::take(&mut self.parameters);
         let context = context(plan, requirements, settings, room, settings.view(), Share::ALL)?;
         self.runtime.begin(context)?;

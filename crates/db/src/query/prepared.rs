@@ -1,25 +1,25 @@
-//! Prepared traversals, and the cache of them by their text.
+//! Prepared traversals.
 //!
 //! A [`Prepared`] is parsed and rewritten once. Its physical plan is made for its first run, and again for a run on
 //! another database or with other indexes. If the order of its steps depends on statistics, newer ones make a new plan,
-//! too. Traversals that differ only in literals share a plan. No lock is held while a text is parsed.
+//! too. Traversals that differ only in literals share a [`PreparedShape`], if their literals pass its guards (PLAN-3).
 
-use std::collections::VecDeque;
+use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use hashbrown::HashMap;
 use mangrove_flow::QueryLimits;
 use mangrove_flow::schedule::Tenant;
 use mangrove_graph::statistics::Statistics;
-use mangrove_graph::{Catalog, DateTime, Error, GraphView, IndexInfo, LabelSetId, Result, Value};
-use mangrove_gremlin::{Bytecode, ParseOptions, Statement, Terminal};
+use mangrove_graph::{Catalog, GraphView, IndexInfo, Result, Value};
+use mangrove_gremlin::{Bytecode, Terminal};
+use mangrove_plan::literals::{self, Guard, Literals};
 use mangrove_plan::logical::{Configuration, Traversal};
-use mangrove_plan::{Figures, GraphFacts, PlanOptions, UsableIndex, literals};
+use mangrove_plan::{GraphFacts, PlanOptions, UsableIndex};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
-use super::instance::{DatabaseIdentity, PlannedQuery};
+use super::instance::{DatabaseIdentity, MadeFor, PLANNED_STEP_BYTES, PlanFigures, PlannedQuery};
 use crate::options::QueryOptions;
 
 /// The answer that a run of a traversal gives.
@@ -33,8 +33,11 @@ pub(crate) enum AnswerKind {
     Profile,
 }
 
-struct PreparedShape {
+/// A traversal without its literals, rewritten, and its plan.
+pub(super) struct PreparedShape {
     source: SmolStr,
+    /// What the rewritten traversal relies on of the literals (PLAN-3).
+    guards: Vec<Guard>,
     configuration: Configuration,
     traversal: Traversal,
     rules: Vec<&'static str>,
@@ -42,10 +45,97 @@ struct PreparedShape {
     answer: AnswerKind,
     calls_services: bool,
     uses_files: bool,
-    /// True if the order of its steps is chosen by the statistics of a graph, or rows are estimated from them.
-    uses_statistics: bool,
+    /// True if the order of its steps may be chosen by the statistics of a graph, or rows are estimated from them.
+    may_use_statistics: bool,
     /// The plan for the database and the indexes of the last run, with its instances.
     planned: Mutex<Option<Arc<PlannedQuery>>>,
+    /// The bytes of the rewritten traversal.
+    own_bytes: usize,
+    /// The figures of the plan.
+    figures: Arc<PlanFigures>,
+    /// The traversal without values, for people.
+    shown: Box<str>,
+}
+
+/// A traversal to be prepared.
+pub(super) struct ToPrepare<'a> {
+    /// The traversal source that it names.
+    pub source: &'a str,
+    /// The traversal without `explain()`, `profile()` and the literals that were taken out.
+    pub bytecode: &'a Bytecode,
+    pub answer: AnswerKind,
+    /// The literals that were taken out.
+    pub literals: &'a [Value],
+    pub options: PlanOptions,
+}
+
+/// An estimate of the bytes of a step: the step, its names, and the conditions in it.
+const STEP_BYTES: usize = 640;
+
+impl PreparedShape {
+    /// Compiles and rewrites a traversal.
+    pub fn new(given: &ToPrepare<'_>) -> Result<Self> {
+        let literals = Literals::new(given.literals);
+        let mut options = given.options;
+        options.estimate |= given.answer != AnswerKind::Results;
+        let compiled = mangrove_plan::compile_with(given.bytecode, &literals)?;
+        let (mut traversal, configuration) = (compiled.traversal, compiled.configuration);
+        let rules = match options.rewrite {
+            true => mangrove_plan::rules::rewrite_with(&mut traversal, &configuration, &literals),
+            false => Vec::new(),
+        };
+        let mut steps = 0;
+        traversal.visit(&mut |_| steps += 1);
+        Ok(PreparedShape {
+            source: given.source.into(),
+            guards: literals.into_guards(),
+            calls_services: traversal.calls_services(),
+            uses_files: traversal.uses_files(),
+            may_use_statistics: options.estimate
+                || mangrove_plan::may_reorder(&traversal, &configuration, options.planner),
+            configuration,
+            traversal,
+            rules,
+            options,
+            answer: given.answer,
+            planned: Mutex::new(None),
+            own_bytes: size_of::<Self>() + steps * STEP_BYTES,
+            figures: Arc::new(PlanFigures::expected(steps * PLANNED_STEP_BYTES)),
+            shown: literals::shown(given.bytecode).into(),
+        })
+    }
+
+    /// Returns true if the plan serves these literals (PLAN-3).
+    pub fn admits(&self, literals: &[Value]) -> bool {
+        self.guards.iter().all(|guard| guard.admits(literals))
+    }
+
+    /// An estimate of the bytes that it takes, with its plan and the instances of that. Before it is planned, they are
+    /// counted with what they usually take.
+    pub fn bytes(&self) -> usize {
+        let guards = self.guards.capacity() * size_of::<Guard>();
+        self.own_bytes + guards + self.shown.len() + self.figures.bytes.load(Ordering::Relaxed)
+    }
+
+    /// What the plan relies on of the literals.
+    pub fn guards(&self) -> &[Guard] {
+        &self.guards
+    }
+
+    /// The figures of the plan.
+    pub fn figures(&self) -> &PlanFigures {
+        &self.figures
+    }
+
+    /// The traversal without values.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// The traversal source that it names.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
 }
 
 /// A parsed traversal, to be run many times with different parameters. Cloning is cheap.
@@ -74,6 +164,23 @@ fn steps_profiled(bytecode: &Bytecode) -> Option<usize> {
     }
 }
 
+/// The traversal whose results a terminal takes, and the answer that is asked for.
+pub(super) fn without_terminal(bytecode: &Bytecode, terminal: Terminal) -> (Cow<'_, Bytecode>, AnswerKind) {
+    let mut bytecode = Cow::Borrowed(bytecode);
+    let mut answer = AnswerKind::Results;
+    if let Some(profiled) = steps_profiled(&bytecode) {
+        bytecode.to_mut().steps.truncate(profiled);
+        answer = AnswerKind::Profile;
+    }
+    if terminal == Terminal::Explain {
+        answer = AnswerKind::Explain;
+    }
+    if terminal.has_steps() {
+        terminal.apply(bytecode.to_mut());
+    }
+    (bytecode, answer)
+}
+
 impl Prepared {
     /// Prepares bytecode. The terminal step says how results are taken, or asks for the plan.
     pub fn new(bytecode: &Bytecode, terminal: Terminal) -> Result<Self> {
@@ -90,42 +197,16 @@ impl Prepared {
         Self::planned(source, bytecode, terminal, PlanOptions::default())
     }
 
-    fn planned(source: &str, bytecode: &Bytecode, terminal: Terminal, mut options: PlanOptions) -> Result<Self> {
-        let mut bytecode = bytecode.clone();
-        let mut answer = AnswerKind::Results;
-        if let Some(profiled) = steps_profiled(&bytecode) {
-            bytecode.steps.truncate(profiled);
-            answer = AnswerKind::Profile;
-        }
-        if terminal == Terminal::Explain {
-            answer = AnswerKind::Explain;
-        }
-        options.estimate |= answer != AnswerKind::Results;
-        terminal.apply(&mut bytecode);
-        let compiled = mangrove_plan::compile(&bytecode)?;
-        let (mut traversal, configuration) = (compiled.traversal, compiled.configuration);
-        let rules = match options.rewrite {
-            true => mangrove_plan::rules::rewrite(&mut traversal, &configuration),
-            false => Vec::new(),
-        };
-        let source = source.into();
-        let (calls_services, uses_files) = (traversal.calls_services(), traversal.uses_files());
-        let uses_statistics =
-            options.estimate || mangrove_plan::may_reorder(&traversal, &configuration, options.planner);
-        let planned = Mutex::new(None);
-        let shape = PreparedShape {
-            source,
-            configuration,
-            traversal,
-            rules,
-            options,
-            answer,
-            calls_services,
-            uses_files,
-            uses_statistics,
-            planned,
-        };
-        Ok(Prepared { shape: Arc::new(shape), lifted: Arc::default() })
+    fn planned(source: &str, bytecode: &Bytecode, terminal: Terminal, options: PlanOptions) -> Result<Self> {
+        let (bytecode, answer) = without_terminal(bytecode, terminal);
+        let given = ToPrepare { source, bytecode: &bytecode, answer, literals: &[], options };
+        Ok(Prepared { shape: Arc::new(PreparedShape::new(&given)?), lifted: Arc::default() })
+    }
+
+    /// A traversal of this shape with these literals, which its guards admit.
+    pub(super) fn of_shape(shape: Arc<PreparedShape>, lifted: Arc<[Value]>) -> Self {
+        debug_assert!(shape.admits(&lifted));
+        Prepared { shape, lifted }
     }
 
     /// Returns true if the traversal writes.
@@ -155,6 +236,10 @@ impl Prepared {
 
     pub(crate) fn answer(&self) -> AnswerKind {
         self.shape.answer
+    }
+
+    pub(super) fn shape(&self) -> &Arc<PreparedShape> {
+        &self.shape
     }
 
     /// The literals that are no part of the plan, by number.
@@ -203,18 +288,21 @@ impl Prepared {
         view: &dyn GraphView,
     ) -> Result<Arc<PlannedQuery>> {
         let indexes = view.indexes();
-        let statistics = if self.shape.uses_statistics { statistics() } else { None };
-        let as_of = statistics.as_ref().map(|statistics| statistics.as_of);
-        let mut cached = self.shape.planned.lock();
+        let shape = &*self.shape;
+        let mut cached = shape.planned.lock();
         if let Some(planned) = &*cached
-            && planned.is_for(database, &indexes, as_of)
+            && planned.is_for(database, &indexes, &|| statistics().map(|statistics| statistics.as_of))
         {
             return Ok(planned.clone());
         }
-        let facts = facts(&indexes, statistics, view.catalog());
-        let plan =
-            mangrove_plan::lower_with(&self.shape.traversal, &self.shape.configuration, &facts, self.shape.options)?;
-        Ok(cached.insert(Arc::new(PlannedQuery::new(database, indexes, as_of, plan))).clone())
+        let statistics = if shape.may_use_statistics { statistics() } else { None };
+        let as_of = statistics.as_ref().map(|statistics| statistics.as_of);
+        let figures = statistics.and_then(|statistics| database.figures(statistics, view.catalog()));
+        let facts = GraphFacts { indexes: usable_indexes(&indexes, view.catalog()), figures };
+        let plan = mangrove_plan::lower_with(&shape.traversal, &shape.configuration, &facts, shape.options)?;
+        let made_for = MadeFor::new(database, indexes, plan.uses_statistics.then_some(as_of));
+        let planned = PlannedQuery::new(made_for, plan, shape.figures.clone());
+        Ok(cached.insert(Arc::new(planned)).clone())
     }
 
     /// One of its plans as text.
@@ -227,161 +315,12 @@ impl Prepared {
     }
 }
 
-/// Orders are chosen by statistics if they have at most this many label sets of vertices.
-const PLANNED_LABEL_SETS_MAX: usize = 256;
-
-/// The facts of a graph that the planner uses.
-fn facts(indexes: &[IndexInfo], statistics: Option<Arc<Statistics>>, catalog: &Catalog) -> GraphFacts {
+/// Indexes with the names that plans look for.
+fn usable_indexes(indexes: &[IndexInfo], catalog: &Catalog) -> Vec<UsableIndex> {
     let named = |info: &IndexInfo| UsableIndex {
         label: info.label.map(|l| catalog.label_name(l)),
         keys: info.keys.iter().map(|&key| catalog.key_name(key)).collect(),
         info: info.clone(),
     };
-    let labels_of = |set: LabelSetId| {
-        // A filter takes a set by one of its labels, or by the name of the whole set.
-        let labels = catalog.labels_of(set).into_iter().map(|label| catalog.label_name(label));
-        labels.chain([catalog.label_set_name(set)]).collect()
-    };
-    // Names for very many label sets would take longer than a light query.
-    let is_small = |statistics: &Arc<Statistics>| statistics.labels().len() <= PLANNED_LABEL_SETS_MAX;
-    let figures = statistics.filter(is_small).map(|statistics| Figures::new(statistics, labels_of));
-    GraphFacts { indexes: indexes.iter().map(named).collect(), figures }
-}
-
-/// The maximum number of scripts in the cache. The oldest entry is evicted first.
-const PLANS_MAX: usize = 1024;
-
-/// Longer scripts, in bytes, are not cached: they are data, not queries.
-const CACHED_SCRIPT_BYTES_MAX: usize = 16 << 10;
-
-/// Prepared scripts by their text.
-#[derive(Default)]
-pub(crate) struct PlanCache {
-    plans: Mutex<CachedPlans>,
-    hits: AtomicU64,
-    misses: AtomicU64,
-}
-
-/// The size of the plan cache, and how well it is used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlanCacheReport {
-    /// The number of plans in the cache.
-    pub plans: u64,
-    /// The number of look-ups that found a plan.
-    pub hits: u64,
-    /// The number of look-ups that had to parse a text or compile bytecode.
-    pub misses: u64,
-}
-
-#[derive(Default)]
-struct CachedPlans {
-    by_text: HashMap<Arc<str>, (Option<Bytecode>, Prepared), foldhash::fast::RandomState>,
-    in_order: VecDeque<Arc<str>>,
-}
-
-impl PlanCache {
-    /// Its size, hits and misses.
-    pub fn report(&self) -> PlanCacheReport {
-        PlanCacheReport {
-            plans: self.plans.lock().by_text.len() as u64,
-            hits: self.hits.load(Ordering::Relaxed),
-            misses: self.misses.load(Ordering::Relaxed),
-        }
-    }
-
-    /// The prepared script, from the cache if it is there.
-    pub fn script(&self, script: &str) -> Result<Prepared> {
-        if let Some((None, prepared)) = self.plans.lock().by_text.get(script) {
-            self.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(prepared.clone());
-        }
-        self.misses.fetch_add(1, Ordering::Relaxed);
-        let (prepared, volatile) = prepare_script(script)?;
-        if !volatile {
-            self.keep(script, None, &prepared);
-        }
-        Ok(prepared)
-    }
-
-    /// The prepared traversal, from the cache if it is there. Traversals that differ only in literals share a plan,
-    /// unless the plan depends on the literals. Each keeps its own literals. A traversal with `profile()` is planned
-    /// with its literals, because the profile shows them.
-    pub fn bytecode(&self, bytecode: &Bytecode) -> Result<Prepared> {
-        let lifted = if steps_profiled(bytecode).is_some() { None } else { literals::lift(bytecode) };
-        let Some(lifted) = lifted else { return self.exactly(bytecode) };
-        match self.exactly(&lifted.bytecode) {
-            Ok(Prepared { shape, .. }) => Ok(Prepared { shape, lifted: lifted.values.into() }),
-            // Preparing it with its literals gives an error in terms of the traversal as it was written.
-            Err(_) => Prepared::new(bytecode, Terminal::None),
-        }
-    }
-
-    /// The prepared traversal with exactly these literals. It is looked up by its script. A few values of different
-    /// types have the same script, so the bytecode is compared, too.
-    fn exactly(&self, bytecode: &Bytecode) -> Result<Prepared> {
-        let script = bytecode.to_string();
-        if let Some((Some(known), prepared)) = self.plans.lock().by_text.get(script.as_str())
-            && known == bytecode
-        {
-            self.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(prepared.clone());
-        }
-        self.misses.fetch_add(1, Ordering::Relaxed);
-        let prepared = Prepared::new(bytecode, Terminal::None)?;
-        self.keep(&script, Some(bytecode.clone()), &prepared);
-        Ok(prepared)
-    }
-
-    fn keep(&self, script: &str, bytecode: Option<Bytecode>, prepared: &Prepared) {
-        if script.len() > CACHED_SCRIPT_BYTES_MAX {
-            return;
-        }
-        let text: Arc<str> = script.into();
-        let mut plans = self.plans.lock();
-        if plans.by_text.insert(text.clone(), (bytecode, prepared.clone())).is_none() {
-            plans.in_order.push_back(text);
-        }
-        while plans.by_text.len() > PLANS_MAX {
-            let Some(oldest) = plans.in_order.pop_front() else { break };
-            plans.by_text.remove(&oldest);
-        }
-    }
-}
-
-/// Prepares one statement. Returns true with it if its text has another meaning each time (`datetime()`, `UUID()`), so
-/// that it must not be cached.
-fn prepare_script(script: &str) -> Result<(Prepared, bool)> {
-    let (source, bytecode, terminal, volatile) = parse_traversal(script)?;
-    Ok((Prepared::of_source(&source, &bytecode, terminal)?, volatile))
-}
-
-/// Prepares one statement for the answer to `explain()`.
-pub(crate) fn prepare_to_explain(script: &str) -> Result<Prepared> {
-    let (source, mut bytecode, terminal, _) = parse_traversal(script)?;
-    terminal.apply(&mut bytecode);
-    Prepared::of_source(&source, &bytecode, Terminal::Explain)
-}
-
-/// The source, the steps and the terminal step of a traversal, and whether its text has another meaning each time.
-fn parse_traversal(script: &str) -> Result<(SmolStr, Bytecode, Terminal, bool)> {
-    match mangrove_gremlin::parse_one(script, &parse_options())? {
-        Statement::Traversal { source, bytecode, terminal, volatile } => Ok((source, bytecode, terminal, volatile)),
-        Statement::Transaction { .. } => Err(Error::unsupported(
-            "g.tx() belongs to a session; in a program, begin a transaction with Database::begin",
-        )),
-        Statement::Value(_) | Statement::Variable(_) => {
-            Err(Error::unsupported("a value alone is no traversal; write g.inject(…) to have it as a result"))
-        }
-    }
-}
-
-/// Parse options with the current time for `datetime()` and a source of random UUIDs for `UUID()`.
-pub(crate) fn parse_options() -> ParseOptions {
-    ParseOptions { now: now(), fresh_uuid: Some(uuid::Uuid::new_v4()), ..ParseOptions::default() }
-}
-
-#[expect(clippy::disallowed_methods, reason = "datetime() without an argument asks for the wall clock")]
-fn now() -> Option<DateTime> {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
-    Some(DateTime { seconds: i64::try_from(since.as_secs()).ok()?, nanos: since.subsec_nanos(), offset_seconds: 0 })
+    indexes.iter().map(named).collect()
 }

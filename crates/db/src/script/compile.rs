@@ -8,7 +8,8 @@ use mangrove_gremlin::{Bytecode, ScriptStatement, Statement, Terminal, Transacti
 use smol_str::SmolStr;
 
 use super::failure::ScriptFailure;
-use crate::query::prepared::{Prepared, parse_options};
+use crate::query::plans::parse_options;
+use crate::query::prepared::Prepared;
 use crate::trace::TRACE_TARGET;
 
 /// Statements that are parsed and planned, to be run together. `Q` is the type of a planned traversal: [`Prepared`] in
@@ -59,15 +60,13 @@ pub(super) enum StatementAction<Q> {
 
 /// A traversal of a script, to be planned.
 #[derive(Debug)]
-pub struct ScriptTraversal<'t> {
+pub struct ScriptTraversal {
     /// The traversal source as the script names it.
     pub source: SmolStr,
     /// The traversal, without its terminal step.
     pub bytecode: Bytecode,
     /// The terminal step: how the results are taken.
     pub terminal: Terminal,
-    /// The text of the script, if this traversal is all of it. A planner can look its plan up by the text.
-    pub whole_text: Option<&'t str>,
 }
 
 /// Turns the traversals of a script into queries of a host, and checks the sources that they name.
@@ -78,7 +77,7 @@ pub trait ScriptPlanner {
     type Failure: ScriptFailure;
 
     /// Plans a traversal. Fails if the caller may not use its source.
-    fn traversal(&mut self, traversal: ScriptTraversal<'_>) -> Result<Self::Query, Self::Failure>;
+    fn traversal(&mut self, traversal: ScriptTraversal) -> Result<Self::Query, Self::Failure>;
 
     /// Returns the host's name of a source that a transaction command names.
     fn source(&mut self, name: &str) -> Result<SmolStr, Self::Failure>;
@@ -89,17 +88,13 @@ impl<Q> Script<Q> {
     pub fn compile<P: ScriptPlanner<Query = Q>>(text: &str, planner: &mut P) -> Result<Self, P::Failure> {
         let parsed = {
             let _span = tracing::debug_span!(target: TRACE_TARGET, "parse", bytes = text.len()).entered();
-            mangrove_gremlin::parse(text, &parse_options())?
-        };
-        let whole_text = match parsed.as_slice() {
-            [ScriptStatement { variable: None, .. }] => Some(text),
-            _ => None,
+            mangrove_gremlin::parse(text, &parse_options(text))?
         };
         let are_several = parsed.len() > 1;
         let mut script = Script { statements: Vec::with_capacity(parsed.len()), source: source_of(&parsed) };
         for (at, parsed) in parsed.into_iter().enumerate() {
             let position = are_several.then(|| parsed.place(at + 1).to_string());
-            let action = plan(parsed.statement, whole_text, planner);
+            let action = plan(parsed.statement, planner);
             let action = action.map_err(|failure| failure.at(position.as_deref()))?;
             script.statements.push(PlannedStatement { position, variable: parsed.variable, action });
         }
@@ -116,7 +111,7 @@ impl<Q> Script<Q> {
                 Statement::Traversal { source, bytecode, terminal, volatile: false }
             }
         };
-        let action = plan(statement, None, planner)?;
+        let action = plan(statement, planner)?;
         Ok(Script { statements: vec![PlannedStatement { position: None, variable: None, action }], source })
     }
 
@@ -168,14 +163,10 @@ fn source_of(statements: &[ScriptStatement]) -> SmolStr {
     named.unwrap_or(SmolStr::new_static("g"))
 }
 
-fn plan<P: ScriptPlanner>(
-    statement: Statement,
-    whole_text: Option<&str>,
-    planner: &mut P,
-) -> Result<StatementAction<P::Query>, P::Failure> {
+fn plan<P: ScriptPlanner>(statement: Statement, planner: &mut P) -> Result<StatementAction<P::Query>, P::Failure> {
     Ok(match statement {
         Statement::Traversal { source, bytecode, terminal, .. } => {
-            let query = planner.traversal(ScriptTraversal { source, bytecode, terminal, whole_text })?;
+            let query = planner.traversal(ScriptTraversal { source, bytecode, terminal })?;
             StatementAction::Query(query, terminal)
         }
         Statement::Transaction { source, command } => StatementAction::Transaction(planner.source(&source)?, command),

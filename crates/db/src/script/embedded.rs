@@ -67,13 +67,9 @@ impl ScriptPlanner for EmbeddedPlanner<'_> {
     type Query = Prepared;
     type Failure = Error;
 
-    fn traversal(&mut self, traversal: ScriptTraversal<'_>) -> Result<Prepared> {
-        let ScriptTraversal { source, bytecode, terminal, whole_text } = traversal;
-        let prepared = match whole_text {
-            // The cache of plans knows it by its text.
-            Some(text) => self.database.prepare(text)?,
-            None => Prepared::of_source(&source, &bytecode, terminal)?,
-        };
+    fn traversal(&mut self, traversal: ScriptTraversal) -> Result<Prepared> {
+        let ScriptTraversal { source, bytecode, terminal } = traversal;
+        let prepared = self.database.inner.plans.traversal(&source, &bytecode, terminal)?;
         self.source(&source)?;
         Ok(prepared)
     }

@@ -1,5 +1,5 @@
-//! The services `mangrove.config`, `mangrove.gc`, `mangrove.memory`, `mangrove.names`, `mangrove.stats` and
-//! `mangrove.transactions`.
+//! The services `mangrove.config`, `mangrove.gc`, `mangrove.memory`, `mangrove.names`, `mangrove.plans`,
+//! `mangrove.stats` and `mangrove.transactions`.
 
 use mangrove_graph::{KeyId, LabelId, MemoryBudget, Purpose, Result, Value};
 use mangrove_txn::AbortCause;
@@ -80,6 +80,23 @@ pub(super) fn names(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>
     Ok(vec![row([("labels", sorted(labels.collect())), ("keys", sorted(keys.collect()))])])
 }
 
+/// Returns a row for each plan in the cache, those that were used last first.
+pub(super) fn plans(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let mut rows = Vec::new();
+    for plan in database.kept_plans() {
+        arguments.check_limits()?;
+        rows.push(row([
+            ("source", plan.source.into()),
+            ("shape", plan.shape.into()),
+            ("guards", Value::list(plan.guards.into_iter().map(Value::from).collect())),
+            ("hits", count(plan.hits)),
+            ("mean_micros", plan.mean_micros.map_or(Value::Null, Value::F64)),
+            ("bytes", count(plan.bytes)),
+        ]));
+    }
+    Ok(rows)
+}
+
 /// The memory budget of the process and the part in use; null if there is no budget.
 fn memory_budget(budget: &MemoryBudget) -> Value {
     let Some(limit) = budget.limit_bytes() else { return Value::Null };
@@ -103,7 +120,15 @@ pub(super) fn stats(database: &Database, arguments: &Arguments<'_>) -> Result<Ve
         ("turns", count(load.turns)),
     ]);
     let plans = database.plan_cache();
-    let plans = row([("plans", count(plans.plans)), ("hits", count(plans.hits)), ("misses", count(plans.misses))]);
+    let plans = row([
+        ("plans", count(plans.plans)),
+        ("texts", count(plans.texts)),
+        ("bytes", count(plans.bytes)),
+        ("bytes_max", count(plans.bytes_max)),
+        ("hits", count(plans.hits)),
+        ("misses", count(plans.misses)),
+        ("evictions", count(plans.evictions)),
+    ]);
     Ok(vec![row([
         ("memory", Value::list(memory(database, arguments)?)),
         ("memory_limit", count(database.memory().limit_bytes)),

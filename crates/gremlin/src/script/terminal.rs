@@ -37,6 +37,11 @@ pub enum Terminal {
 }
 
 impl Terminal {
+    /// Returns true if [`Terminal::apply`] appends steps.
+    pub fn has_steps(self) -> bool {
+        !matches!(self, Terminal::None | Terminal::ToList | Terminal::ToBulkSet | Terminal::Explain)
+    }
+
     /// Appends steps with the same meaning, so that the planner knows about the terminal. [`Terminal::Explain`] has no
     /// such steps.
     pub fn apply(self, bytecode: &mut Bytecode) {

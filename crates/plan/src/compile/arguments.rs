@@ -9,6 +9,7 @@ use mangrove_gremlin::Argument;
 use super::NESTING_MAX;
 use super::site::Site;
 use super::steps;
+use crate::literals::Fact;
 use crate::logical::{Name, Operand, Traversal};
 
 /// A name. `what` is the kind of name, for the error: `a label`, `a key`.
@@ -89,6 +90,7 @@ fn operand_at(site: &Site<'_>, argument: &Argument, depth: usize, ids: bool) -> 
 pub(super) fn count(site: &Site<'_>, argument: &Argument) -> Result<Operand> {
     match argument {
         Argument::Parameter(name) => Ok(Operand::Parameter(name.clone())),
+        Argument::Lifted(number) if site.literals.ask(*number, Fact::Integer) => Ok(Operand::Lifted(*number)),
         other => integer(other)
             .map(long)
             .ok_or_else(|| site.invalid(format_args!("a 64-bit integer is needed, not {}", describe(other)))),

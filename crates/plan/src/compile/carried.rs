@@ -7,6 +7,7 @@ use super::arguments::{child, count, misfit, operand};
 use super::filters::take_local;
 use super::groups::Call;
 use super::modulators::{by, single_by};
+use crate::literals::Fact;
 use crate::logical::{By, LocalFunction, Name, Operand, Step};
 
 /// `sack()` and `sack(operator)`.
@@ -42,6 +43,9 @@ pub(super) fn sample(call: &mut Call<'_>) -> Result<Step> {
 pub(super) fn coin(call: &Call<'_>) -> Result<Step> {
     match call.arguments {
         [Argument::Value(value)] if !value.is_number() => {
+            Err(misfit(&call.site, "a probability from 0 to 1", call.arguments))
+        }
+        [Argument::Lifted(number)] if !call.site.literals.ask(*number, Fact::Number) => {
             Err(misfit(&call.site, "a probability from 0 to 1", call.arguments))
         }
         [probability] => Ok(Step::Coin(operand(&call.site, probability)?)),

@@ -11,6 +11,7 @@ use super::modulators::{by, segment, single_by};
 use super::predicates::{id_test, label_test, test};
 use super::site::Site;
 use super::steps;
+use crate::literals::Fact;
 use crate::logical::{
     By, Condition, FilterKind, LabelTest, LocalFunction, Lookup, Name, Operand, Quantifier, Step, Test,
 };
@@ -269,23 +270,23 @@ pub(super) fn range(call: &mut Call<'_>) -> Result<Step> {
 /// A range as in TinkerPop: -1 leaves its side open. Otherwise the low end must not be above the high end.
 fn legal_range(site: &Site<'_>, low: Operand, high: Option<Operand>) -> Result<(Operand, Option<Operand>)> {
     const OPEN: i64 = -1;
-    if let (Some(low), Some(high)) = (literal(&low), high.as_ref().and_then(literal))
-        && low != OPEN
-        && high != OPEN
-        && low > high
+    let literals = site.literals;
+    // Most ranges are in order and have no open side, and a plan for one of them serves all of them.
+    let in_order = high.as_ref().is_none_or(|high| !literals.is_above(&low, high));
+    if !in_order
+        && let Some(high) = &high
+        && !literals.is(&low, OPEN)
+        && !literals.is(high, OPEN)
     {
-        return Err(site.invalid(format_args!("Not a legal range: [{low}, {high}]")));
+        let shown = |end: &Operand| end.literal_integer().map_or_else(|| "?".to_owned(), |end| end.to_string());
+        return Err(site.invalid(format_args!("Not a legal range: [{}, {}]", shown(&low), shown(high))));
     }
-    let low = if literal(&low).is_some_and(|low| low < 0) { long(0) } else { low };
-    let high = high.filter(|high| literal(high) != Some(OPEN));
-    Ok((low, high))
-}
-
-fn literal(operand: &Operand) -> Option<i64> {
-    match operand {
-        Operand::Literal(Value::I64(n)) => Some(*n),
-        _ => None,
-    }
+    let is_negative = literals.is_above(&long(0), &low);
+    // An open end is below every low end that is known not to be negative.
+    let is_known = matches!(low, Operand::Literal(_) | Operand::Lifted(_));
+    let is_open = |high: &Operand| !(is_known && in_order && !is_negative) && literals.is(high, OPEN);
+    let high = high.filter(|high| !is_open(high));
+    Ok((if is_negative { long(0) } else { low }, high))
 }
 
 /// `tail(n)`, of the stream or of one object; without a number, 1.
@@ -293,7 +294,7 @@ pub(super) fn tail(call: &mut Call<'_>) -> Result<Step> {
     let local = take_local(call);
     let number = match call.arguments {
         [] => long(1),
-        [number] if integer(number).is_some_and(|n| n < 0) => {
+        [number] if is_negative(&call.site, number) => {
             return Err(call
                 .site
                 .invalid(format_args!("the number must not be negative, but is {}", describe(number))));
@@ -302,6 +303,13 @@ pub(super) fn tail(call: &mut Call<'_>) -> Result<Step> {
         given => return Err(misfit(&call.site, "a number", given)),
     };
     Ok(if local { Step::Local(LocalFunction::Tail(number)) } else { Step::Tail(number) })
+}
+
+fn is_negative(site: &Site<'_>, number: &Argument) -> bool {
+    match number {
+        Argument::Lifted(number) => !site.literals.ask(*number, Fact::AtLeast(0)),
+        number => integer(number).is_some_and(|n| n < 0),
+    }
 }
 
 /// `timeLimit(milliseconds)`.

@@ -13,6 +13,7 @@ use mangrove_gremlin::{Argument, Instruction};
 use super::arguments::names;
 use super::site::Site;
 use crate::limits::STEP_LABELS_MAX;
+use crate::literals::Literals;
 use crate::logical::Name;
 
 /// A step with its modulators.
@@ -108,10 +109,14 @@ impl<'a> Call<'a> {
 }
 
 /// The steps of a chain in order, each with its modulators.
-pub(super) fn groups<'a>(instructions: &'a [Instruction], parent: Option<&'a Site<'a>>) -> Result<Vec<Call<'a>>> {
+pub(super) fn groups<'a>(
+    instructions: &'a [Instruction],
+    parent: Option<&'a Site<'a>>,
+    literals: &'a Literals<'a>,
+) -> Result<Vec<Call<'a>>> {
     let mut calls: Vec<Call<'a>> = Vec::with_capacity(instructions.len());
     for (index, instruction) in instructions.iter().enumerate() {
-        attach(&mut calls, Site::new(instruction, index, parent), &instruction.arguments)?;
+        attach(&mut calls, Site::new(instruction, index, parent, literals), &instruction.arguments)?;
     }
     if let Some(at) = calls.iter().position(|call| call.kind == CallKind::PendingLoop) {
         return Err(no_repeat(&calls[at], at.checked_sub(1).map(|before| &calls[before])));

@@ -30,6 +30,7 @@ use super::arguments::{describe, misfit, too_deep};
 use super::connectives::{infix, take_end_label};
 use super::site::Site;
 use crate::limits::{INSTRUCTIONS_MAX, MATCH_PATTERNS_MAX};
+use crate::literals::Literals;
 use crate::logical::Name;
 
 /// The name of the instruction that looks up variables (`maps::matched`). No script can write it.
@@ -39,6 +40,7 @@ pub(super) const VARIABLES: &str = "variables of match()";
 pub(super) fn rewrite<'a>(
     instructions: Cow<'a, [Instruction]>,
     parent: Option<&Site<'_>>,
+    literals: &Literals<'_>,
 ) -> Result<Cow<'a, [Instruction]>> {
     if !instructions.iter().any(|instruction| instruction.name == "match") {
         return Ok(instructions);
@@ -47,7 +49,7 @@ pub(super) fn rewrite<'a>(
     let mut known: Vec<Name> = Vec::new();
     for (index, instruction) in instructions.iter().enumerate() {
         if instruction.name == "match" {
-            let site = Site::new(instruction, index, parent);
+            let site = Site::new(instruction, index, parent, literals);
             rewritten.extend(steps(&site, instruction, &mut known)?);
         } else {
             known.extend(labels_of(instruction));

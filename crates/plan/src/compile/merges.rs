@@ -126,12 +126,10 @@ fn entry(site: &Site<'_>, key: &Given, value: &Given, position: MergePosition) -
 fn check_overrides(site: &Site<'_>, search: &Map, on_create: &Map) -> Result<()> {
     let (MergeFrom::Entries(search), MergeFrom::Entries(made)) = (&search.from, &on_create.from) else { return Ok(()) };
     let contradicts = |entry: &&MergeEntry| {
-        search.iter().any(|known| match (&known.value, &entry.value) {
-            (Operand::Literal(Value::Direction(_)), _) => false,
-            (Operand::Literal(known_value), Operand::Literal(value)) => {
-                known.key == entry.key && !mangrove_graph::compare::equal(known_value, value)
-            }
-            _ => false,
+        search.iter().any(|known| {
+            known.key == entry.key
+                && !matches!(known.value, Operand::Literal(Value::Direction(_)))
+                && site.literals.differ(&known.value, &entry.value)
         })
     };
     match made.iter().find(contradicts) {

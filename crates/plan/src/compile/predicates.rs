@@ -7,6 +7,7 @@ use regex::Regex;
 use super::NESTING_MAX;
 use super::arguments::{describe, id_operand, name, operand, too_deep};
 use super::site::Site;
+use crate::literals::Fact;
 use crate::logical::function::ValueType;
 use crate::logical::{LabelTest, Name, Operand, Test};
 
@@ -71,6 +72,9 @@ fn text(site: &Site<'_>, operation: TextOperation, argument: &Argument) -> Resul
             Ok(Operand::Literal(Value::String(text)))
         }
         Operand::Parameter(name) => Ok(Operand::Parameter(name)),
+        Operand::Lifted(number) if operation != TextOperation::Regex && site.literals.ask(number, Fact::Text) => {
+            Ok(Operand::Lifted(number))
+        }
         _ => Err(site.invalid(format_args!("a text predicate takes a string, not {}", describe(argument)))),
     }
 }

@@ -8,6 +8,8 @@ use std::fmt;
 use mangrove_graph::Error;
 use mangrove_gremlin::{Instruction, Position};
 
+use crate::literals::Literals;
+
 /// The position of an instruction. Sites are on the stack of the compiler; each points to the site that it is nested
 /// in.
 #[derive(Clone, Copy, Debug)]
@@ -20,17 +22,25 @@ pub(super) struct Site<'a> {
     pub depth: usize,
     number: usize,
     parent: Option<&'a Site<'a>>,
+    /// The literals that were taken out of the traversal.
+    pub literals: &'a Literals<'a>,
 }
 
 impl<'a> Site<'a> {
     /// The site of the instruction at `index` of a chain nested in `parent`.
-    pub fn new(instruction: &'a Instruction, index: usize, parent: Option<&'a Site<'a>>) -> Self {
+    pub fn new(
+        instruction: &'a Instruction,
+        index: usize,
+        parent: Option<&'a Site<'a>>,
+        literals: &'a Literals<'a>,
+    ) -> Self {
         Site {
             name: &instruction.name,
             position: instruction.position,
             depth: parent.map_or(0, |site| site.depth + 1),
             number: index + 1,
             parent,
+            literals,
         }
     }
 

@@ -15,6 +15,7 @@ use smol_str::SmolStr;
 use super::arguments::{child, describe, integer, misfit, name, operand};
 use super::policies;
 use super::site::Site;
+use crate::literals::Literals;
 use crate::logical::Subset;
 use crate::logical::{Condition, Configuration, Name, Operand, Sack, ScopePolicy, Step, StepNode, Test, Traversal};
 use crate::options::Planner;
@@ -95,10 +96,10 @@ pub fn strategy_names() -> &'static [&'static str] {
 }
 
 /// Reads the source instructions in order. A later one overrides an earlier one.
-pub(super) fn configuration(instructions: &[Instruction]) -> Result<Configuration> {
+pub(super) fn configuration(instructions: &[Instruction], literals: &Literals<'_>) -> Result<Configuration> {
     let mut configuration = Configuration::default();
     for (index, instruction) in instructions.iter().enumerate() {
-        configure(&mut configuration, &Site::new(instruction, index, None), &instruction.arguments)?;
+        configure(&mut configuration, &Site::new(instruction, index, None, literals), &instruction.arguments)?;
     }
     Ok(configuration)
 }

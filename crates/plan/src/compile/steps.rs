@@ -9,15 +9,16 @@ use super::{
     NESTING_MAX, arguments, barriers, branches, carried, connectives, elements, files, filters, functions, known, maps,
     matching, merges, policies, sources,
 };
+use crate::literals::Literals;
 use crate::logical::function::{CollectionFunction, Function, TextFunction};
 use crate::logical::{EdgeEnd, Quantifier, Reduction, Step, StepNode, Traversal};
 
 /// A whole traversal.
-pub(super) fn root(instructions: &[Instruction]) -> Result<Traversal> {
+pub(super) fn root(instructions: &[Instruction], literals: &Literals<'_>) -> Result<Traversal> {
     if instructions.is_empty() {
         return Err(Error::invalid(format!("the traversal has no steps; {STARTS}")));
     }
-    chain(instructions, None)
+    chain(instructions, None, literals)
 }
 
 /// A traversal that is an argument of the step at `site`. An empty traversal passes its input on.
@@ -31,12 +32,12 @@ pub(super) fn child(bytecode: &Bytecode, site: &Site<'_>) -> Result<Traversal> {
             source.name
         )));
     }
-    chain(&bytecode.steps, Some(site))
+    chain(&bytecode.steps, Some(site), site.literals)
 }
 
-fn chain(instructions: &[Instruction], parent: Option<&Site<'_>>) -> Result<Traversal> {
-    let instructions = matching::rewrite(connectives::infix(instructions, parent.is_none()), parent)?;
-    let calls = groups(&instructions, parent)?;
+fn chain(instructions: &[Instruction], parent: Option<&Site<'_>>, literals: &Literals<'_>) -> Result<Traversal> {
+    let instructions = matching::rewrite(connectives::infix(instructions, parent.is_none()), parent, literals)?;
+    let calls = groups(&instructions, parent, literals)?;
     let mut steps = Vec::with_capacity(calls.len());
     for mut call in calls {
         check_start(&call)?;

@@ -162,9 +162,11 @@ pub(crate) struct Reordered {
     pub traversal: Option<Traversal>,
     /// What was chosen, for `explain()`.
     pub choice: Option<String>,
+    /// True if there was a choice. Other statistics may then lead to another one.
+    pub has_choice: bool,
 }
 
-pub(crate) use count::{Counted, count};
+pub(crate) use count::{Counted, count, may_count};
 pub(crate) use expected::with_expected_rows;
 
 /// A look at the steps: returns false if neither their order can be chosen nor how they are counted, so that statistics
@@ -184,6 +186,7 @@ pub(crate) fn reorder(
     let kept = |declined: Declined| Reordered {
         traversal: None,
         choice: declined.map(|reason| format!("as written, since {reason}")),
+        has_choice: false,
     };
     let planner = configuration.planner_or(planner);
     if planner == Planner::Written {
@@ -200,5 +203,5 @@ pub(crate) fn reorder(
     let order = chosen.order.unwrap_or_else(|| choose::written(&graph));
     let stays = chosen.is_written && !graph.has_late_conditions;
     let traversal = (!stays).then(|| emit::emit(&graph, &order, traversal, end));
-    Reordered { traversal, choice: chosen.shown }
+    Reordered { traversal, choice: chosen.shown, has_choice: true }
 }

@@ -26,7 +26,8 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// The integer, if the operand is a literal and an integer.
+    /// The integer, if the operand is a literal and an integer. A rule that may meet a literal that was taken out asks
+    /// [`Literals`](crate::literals::Literals) instead.
     pub fn literal_integer(&self) -> Option<i64> {
         match self {
             Operand::Literal(value) => mangrove_graph::numeric::integer(value),

@@ -5,7 +5,7 @@
 
 use mangrove_graph::{ElementKind, Token};
 
-use super::{Computation, CountOf, LocalKind, Op, Pipeline, Purpose};
+use super::{Computation, CountOf, LocalKind, Op, Pipeline, Purpose, Stage};
 use crate::logical::Reduction;
 use crate::logical::files::FileStep;
 
@@ -291,6 +291,16 @@ impl Op {
 }
 
 impl Pipeline {
+    /// The number of operators, with those of nested pipelines.
+    pub fn operator_count(&self) -> usize {
+        let nested = |stage: &Stage| {
+            let mut count = 0;
+            stage.operator.visit_nested(&mut |_, pipeline| count += pipeline.operator_count());
+            count
+        };
+        self.stages.iter().map(|stage| 1 + nested(stage)).sum()
+    }
+
     /// Returns true if an operator of its own scope keeps state of the whole stream. It then matters which rows go
     /// through it together.
     pub fn keeps_state(&self) -> bool {

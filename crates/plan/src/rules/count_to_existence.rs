@@ -4,14 +4,15 @@
 
 use mangrove_gremlin::Comparison;
 
+use crate::literals::Literals;
 use crate::logical::{FilterKind, Reduction, Step, StepNode, Test, Traversal};
 use crate::rules::Facts;
 
-pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, facts: &Facts<'_>) -> bool {
     let mut changed = false;
     for node in &mut traversal.steps {
         for asked in node.step.only_asked_whether() {
-            changed |= rewrite(asked);
+            changed |= rewrite(asked, facts.literals);
         }
         if let Step::FilterTraversal(kind, operands) = &mut node.step
             && let Some((inner_kind, inner)) = nested(*kind, operands)
@@ -24,8 +25,8 @@ pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
 }
 
 /// Rewrites a traversal of which only matters whether it has a result, if it ends in a test of a count.
-fn rewrite(operand: &mut Traversal) -> bool {
-    let Some(some) = tests_existence(operand) else { return false };
+fn rewrite(operand: &mut Traversal, literals: &Literals<'_>) -> bool {
+    let Some(some) = tests_existence(operand, literals) else { return false };
     operand.steps.truncate(operand.steps.len() - 2);
     if !some {
         let inner = std::mem::take(operand);
@@ -36,7 +37,7 @@ fn rewrite(operand: &mut Traversal) -> bool {
 }
 
 /// `Some(true)` if the traversal ends in a count that must be at least one, `Some(false)` if the count must be zero.
-fn tests_existence(traversal: &Traversal) -> Option<bool> {
+fn tests_existence(traversal: &Traversal, literals: &Literals<'_>) -> Option<bool> {
     let [_, .., count, is] = &traversal.steps[..] else { return None };
     let (Step::Reduce(Reduction::Count), Step::Is(Test::Compare(comparison, bound))) = (&count.step, &is.step) else {
         return None;
@@ -45,11 +46,13 @@ fn tests_existence(traversal: &Traversal) -> Option<bool> {
     if labeled || traversal.is_mutating() || traversal.uses_side_effects() {
         return None;
     }
-    match (comparison, bound.literal_integer()?) {
-        (Comparison::Gt | Comparison::Neq, 0) | (Comparison::Gte, 1) => Some(true),
-        (Comparison::Eq | Comparison::Lte, 0) | (Comparison::Lt, 1) => Some(false),
-        _ => None,
-    }
+    let (number, some) = match comparison {
+        Comparison::Gt | Comparison::Neq => (0, true),
+        Comparison::Gte => (1, true),
+        Comparison::Eq | Comparison::Lte => (0, false),
+        Comparison::Lt => (1, false),
+    };
+    literals.is(bound, number).then_some(some)
 }
 
 /// Replaces a filter whose only operand is a filter by that filter, or by its negation.

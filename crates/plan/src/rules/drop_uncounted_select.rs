@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use crate::logical::{By, Name, Reduction, Step, StepNode, Traversal};
 use crate::rules::Facts;
 
-pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts<'_>) -> bool {
     let needless = (1..traversal.steps.len()).map(|next| is_needless(&traversal.steps, next - 1));
     let needless: Vec<bool> = needless.chain([false]).collect();
     let mut dropped = needless.iter();

@@ -4,7 +4,7 @@
 use crate::logical::{Step, StepNode, Traversal};
 use crate::rules::Facts;
 
-pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts<'_>) -> bool {
     let before = traversal.steps.len();
     traversal.steps.dedup_by(fold);
     traversal.steps.len() < before

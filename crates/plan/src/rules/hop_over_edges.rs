@@ -7,7 +7,7 @@ use crate::logical::{EdgeEnd, Step, StepNode, Traversal};
 use crate::physical::PathRequirement;
 use crate::rules::Facts;
 
-pub(super) fn apply(traversal: &mut Traversal, facts: &Facts) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, facts: &Facts<'_>) -> bool {
     if facts.path == PathRequirement::Full {
         return false;
     }

@@ -5,7 +5,7 @@
 use crate::logical::{Condition, FilterKind, Step, StepNode, Traversal};
 use crate::rules::Facts;
 
-pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts<'_>) -> bool {
     if !traversal.steps.iter().any(|node| matches!(node.step, Step::FilterTraversal(..))) {
         return false;
     }

@@ -13,11 +13,12 @@ mod search;
 mod unroll_cut_loops;
 mod walk_to_tests;
 
+use crate::literals::Literals;
 use crate::logical::{Configuration, Traversal};
 use crate::physical::PathRequirement;
 
 /// The facts about a whole traversal that rules may ask for.
-pub struct Facts {
+pub struct Facts<'a> {
     /// The parts of paths that results show.
     path: PathRequirement,
     /// True if it can be observed in which order rows are worked on, or that equal rows become one: the traversal
@@ -25,6 +26,8 @@ pub struct Facts {
     work_shows: bool,
     /// True if a `by()` without a result gives null.
     productive_by: bool,
+    /// The literals that were taken out of the traversal.
+    literals: &'a Literals<'a>,
 }
 
 /// A rule, with its name for `explain()`.
@@ -32,7 +35,7 @@ pub struct Rule {
     /// The name.
     pub name: &'static str,
     /// Rewrites one chain. Returns true if it has changed something. [`rewrite`] visits the nested chains.
-    pub apply: fn(&mut Traversal, &Facts) -> bool,
+    pub apply: fn(&mut Traversal, &Facts<'_>) -> bool,
     /// False if it is applied to the outermost chain only.
     pub everywhere: bool,
 }
@@ -52,11 +55,20 @@ pub const RULES: &[Rule] = &[
 /// Applies all rules to a traversal and to the traversals nested in it. Returns the names of those that have changed
 /// something.
 pub fn rewrite(traversal: &mut Traversal, configuration: &Configuration) -> Vec<&'static str> {
+    rewrite_with(traversal, configuration, &Literals::default())
+}
+
+/// As [`rewrite`], for a traversal from which these literals were taken out. They remember what was asked about them.
+pub fn rewrite_with(
+    traversal: &mut Traversal,
+    configuration: &Configuration,
+    literals: &Literals<'_>,
+) -> Vec<&'static str> {
     // otherV() reads the path, but does not show it: a rule may replace it and the step before it by one hop.
     let path = crate::requirements::path_shown(traversal, configuration);
     let Configuration { policy, sack, one_bulk, productive_by, .. } = configuration;
     let is_configured = !policy.is_default() || sack.is_some() || *one_bulk;
     let work_shows = is_configured || traversal.is_mutating() || traversal.uses_side_effects();
-    let facts = Facts { path, work_shows, productive_by: productive_by.is_some() };
+    let facts = Facts { path, work_shows, productive_by: productive_by.is_some(), literals };
     RULES.iter().filter(|rule| nested::apply_everywhere(traversal, rule, &facts)).map(|rule| rule.name).collect()
 }

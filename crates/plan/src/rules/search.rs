@@ -57,12 +57,12 @@ struct Change {
     own_loops: bool,
 }
 
-pub(super) fn apply(traversal: &mut Traversal, facts: &Facts) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, facts: &Facts<'_>) -> bool {
     rewrite(traversal, Entry::Source, facts)
 }
 
 /// Rewrites a chain, and those nested in it.
-fn rewrite(chain: &mut Traversal, entry: Entry, facts: &Facts) -> bool {
+fn rewrite(chain: &mut Traversal, entry: Entry, facts: &Facts<'_>) -> bool {
     let mut changed = rewrite_chain(chain, entry, facts);
     for node in &mut chain.steps {
         node.step.visit_nested_mut(&mut |enters, nested| {
@@ -78,7 +78,7 @@ fn rewrite(chain: &mut Traversal, entry: Entry, facts: &Facts) -> bool {
 }
 
 /// Rewrites the loops of one chain. Loops that were looked at stay as they are.
-fn rewrite_chain(chain: &mut Traversal, entry: Entry, facts: &Facts) -> bool {
+fn rewrite_chain(chain: &mut Traversal, entry: Entry, facts: &Facts<'_>) -> bool {
     let mut changes = Vec::new();
     let before = Before::of(&chain.steps, entry);
     for at in 0..chain.steps.len() {
@@ -126,6 +126,7 @@ impl Before {
             // A parameter may be a list.
             [Operand::Parameter(_) | Operand::List(_)] => false,
             [Operand::Literal(id)] => mangrove_graph::UserId::from_value(id).is_some(),
+            // A literal is taken out of `V()` only if it is one id.
             [_] => true,
             _ => false,
         };
@@ -161,7 +162,13 @@ fn is_test(step: &Step) -> bool {
 }
 
 /// Works out how the loop at a position becomes a search.
-fn change(steps: &[StepNode], at: usize, repeat: &Repeat, before: &Before, facts: &Facts) -> Result<Change, Reason> {
+fn change(
+    steps: &[StepNode],
+    at: usize,
+    repeat: &Repeat,
+    before: &Before,
+    facts: &Facts<'_>,
+) -> Result<Change, Reason> {
     let body = Body::of(repeat)?;
     if facts.work_shows {
         return Err("writes, side effects, sacks or a policy show how the traversal works");
@@ -173,11 +180,11 @@ fn change(steps: &[StepNode], at: usize, repeat: &Repeat, before: &Before, facts
         return Err("it is in a branch or a loop, which all rows enter together");
     }
     let asked_whether = before.entry == Entry::OneRow { asked_whether: true };
-    let following = Following::of(&steps[at + 1..], asked_whether)?;
+    let following = Following::of(&steps[at + 1..], asked_whether, facts.literals)?;
     if following.asked_whether && !body.simple {
         return Err("a loop of which only matters whether it arrives goes on from each vertex once anyway");
     }
-    leaving::check(repeat, following.of_vertex)?;
+    leaving::check(repeat, following.of_vertex, facts.literals)?;
     if before.ordered.is_some_and(|order| order < at) {
         return Err("the rows before it have an order");
     }

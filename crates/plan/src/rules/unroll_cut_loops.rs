@@ -10,15 +10,16 @@
 //! labels or a policy, or would become too many steps. So it does if merging equal rows, or the order of the work, can
 //! be observed.
 
+use crate::literals::Literals;
 use crate::logical::{LoopSearch, Repeat, Step, StepNode, Traversal};
 use crate::purity::{is_plain_chain, is_row_by_row};
 use crate::rules::Facts;
-use crate::rules::walk_to_tests::{ITERATIONS_MAX, iterations, steps_in};
+use crate::rules::walk_to_tests::{iterations, steps_in};
 
 /// The most steps that a loop may become, with those of nested traversals.
 const STEPS_MAX: usize = 32;
 
-pub(super) fn apply(traversal: &mut Traversal, facts: &Facts) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, facts: &Facts<'_>) -> bool {
     if facts.work_shows {
         return false;
     }
@@ -29,7 +30,7 @@ pub(super) fn apply(traversal: &mut Traversal, facts: &Facts) -> bool {
         if node.labels.is_empty()
             && node.policy.is_default()
             && is_cut(following)
-            && let Some(unrolled) = unroll(repeat)
+            && let Some(unrolled) = unroll(repeat, facts.literals)
         {
             traversal.steps.splice(at..=at, unrolled);
             changed = true;
@@ -45,14 +46,13 @@ fn is_cut(following: &[StepNode]) -> bool {
         && matches!(of_stream.next(), Some(Step::Range { high: Some(_), .. }))
 }
 
-fn unroll(repeat: &Repeat) -> Option<Vec<StepNode>> {
+fn unroll(repeat: &Repeat, literals: &Literals<'_>) -> Option<Vec<StepNode>> {
     let body = &repeat.body.steps;
-    let times = iterations(repeat).filter(|times| *times <= ITERATIONS_MAX)? as usize;
-    if matches!(repeat.search, LoopSearch::Search(_))
-        || repeat.emit.is_some()
-        || !is_plain_chain(body)
-        || steps_in(body) * times > STEPS_MAX
-    {
+    if matches!(repeat.search, LoopSearch::Search(_)) || repeat.emit.is_some() || !is_plain_chain(body) {
+        return None;
+    }
+    let times = iterations(repeat, literals)?;
+    if steps_in(body) * times > STEPS_MAX {
         return None;
     }
     Some(std::iter::repeat_n(body, times).flatten().cloned().collect())

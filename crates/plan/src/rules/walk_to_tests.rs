@@ -7,28 +7,29 @@
 //! A loop stays a loop if it has no bound, reads its paths or loop counters, keeps state, has labels, contains a loop,
 //! or would become too many steps.
 
+use crate::literals::Literals;
 use crate::logical::{Emit, FilterKind, Repeat, Step, StepNode, Traversal, Until};
 use crate::purity::{is_plain_chain, is_repeatable};
 use crate::rules::Facts;
 
 /// The most iterations that are written out.
-pub(super) const ITERATIONS_MAX: i64 = 8;
+const ITERATIONS_MAX: i64 = 8;
 
 /// The most steps that a loop may become, with those of nested traversals.
 const STEPS_MAX: usize = 64;
 
-pub(super) fn apply(traversal: &mut Traversal, _facts: &Facts) -> bool {
+pub(super) fn apply(traversal: &mut Traversal, facts: &Facts<'_>) -> bool {
     let mut changed = false;
     for node in &mut traversal.steps {
         for asked in node.step.only_asked_whether() {
-            changed |= unroll(asked);
+            changed |= unroll(asked, facts.literals);
         }
     }
     changed
 }
 
 /// Writes out the loop of a chain of which only matters whether it has a result.
-fn unroll(asked: &mut Traversal) -> bool {
+fn unroll(asked: &mut Traversal, literals: &Literals<'_>) -> bool {
     let is_loop = |node: &StepNode| matches!(node.step, Step::Repeat(_));
     let Some(at) = asked.steps.iter().position(is_loop) else { return false };
     let (node, following) = (&asked.steps[at], &asked.steps[at + 1..]);
@@ -40,11 +41,14 @@ fn unroll(asked: &mut Traversal) -> bool {
     {
         return false;
     }
-    let Some(times) = iterations(repeat).filter(|times| *times <= ITERATIONS_MAX) else { return false };
     let Some(emitted) = emitted(repeat, following) else { return false };
     let loops = |steps: &[StepNode]| Traversal { steps: steps.to_vec() }.any(|step| matches!(step, Step::Repeat(_)));
+    if loops(&repeat.body.steps) || loops(following) {
+        return false;
+    }
+    let Some(times) = iterations(repeat, literals) else { return false };
     let once = steps_in(&repeat.body.steps) + emitted.as_ref().map_or(0, |emitted| steps_in(&emitted.steps)) + 1;
-    if once * times as usize + steps_in(following) > STEPS_MAX || loops(&repeat.body.steps) || loops(following) {
+    if once * times + steps_in(following) > STEPS_MAX {
         return false;
     }
     let walk = (1..times).fold(chain(&repeat.body.steps, following), |inner, _| {
@@ -64,14 +68,15 @@ fn unroll(asked: &mut Traversal) -> bool {
     true
 }
 
-/// The number of iterations, if it is known: `repeat(b).times(0)` has one, `times(0).repeat(b)` none.
-pub(super) fn iterations(repeat: &Repeat) -> Option<i64> {
+/// The number of iterations, if it is known and at most [`ITERATIONS_MAX`]: `repeat(b).times(0)` has one,
+/// `times(0).repeat(b)` none.
+pub(super) fn iterations(repeat: &Repeat, literals: &Literals<'_>) -> Option<usize> {
     let Some(Until::Times(times)) = &repeat.until else { return None };
-    let times = times.literal_integer()?;
+    let times = literals.at_most(times, ITERATIONS_MAX)?;
     match (times < 1, repeat.until_first) {
         (true, true) => None,
         (true, false) => Some(1),
-        (false, _) => Some(times),
+        (false, _) => usize::try_from(times).ok(),
     }
 }
 

@@ -114,9 +114,15 @@ const METRICS: &[Metric] = &[
     ("mangrove_gc_versions_total", Counter, "Older versions of properties reclaimed.", |s| s.garbage.versions),
     ("mangrove_gc_vertices_total", Counter, "Vertex slots reclaimed.", |s| s.garbage.vertices),
     ("mangrove_gc_edges_total", Counter, "Edge slots reclaimed.", |s| s.garbage.edges),
-    ("mangrove_plan_cache_plans", Gauge, "Plans that are kept for texts and bytecode.", |s| s.plans.plans),
+    ("mangrove_plan_cache_bytes", Gauge, "Memory of the plan cache, approximately.", |s| s.plans.bytes),
+    ("mangrove_plan_cache_bytes_max", Gauge, "Memory that the plan cache may take.", |s| s.plans.bytes_max),
+    ("mangrove_plan_cache_evictions_total", Counter, "Plans and texts that made room for others.", |s| {
+        s.plans.evictions
+    }),
+    ("mangrove_plan_cache_texts", Gauge, "Texts that are known without being parsed.", |s| s.plans.texts),
+    ("mangrove_plan_cache_plans", Gauge, "Plans that are kept for the shapes of traversals.", |s| s.plans.plans),
     ("mangrove_plan_cache_hits_total", Counter, "Queries whose plan was in the cache.", |s| s.plans.hits),
-    ("mangrove_plan_cache_misses_total", Counter, "Queries that were parsed and planned.", |s| s.plans.misses),
+    ("mangrove_plan_cache_misses_total", Counter, "Queries for which a plan was made.", |s| s.plans.misses),
     ("mangrove_vertices", Gauge, "Vertices, those of transactions that have not ended included.", |s| s.elements.0),
     ("mangrove_edges", Gauge, "Edges, those of transactions that have not ended included.", |s| s.elements.1),
 ];

@@ -313,8 +313,8 @@ impl ScriptPlanner for QueryPlanner<'_> {
     type Query = QueryRequest;
     type Failure = Failure;
 
-    fn traversal(&mut self, traversal: ScriptTraversal<'_>) -> Result<QueryRequest, Failure> {
-        let ScriptTraversal { source, mut bytecode, terminal, .. } = traversal;
+    fn traversal(&mut self, traversal: ScriptTraversal) -> Result<QueryRequest, Failure> {
+        let ScriptTraversal { source, mut bytecode, terminal } = traversal;
         terminal.apply(&mut bytecode);
         Ok(QueryRequest {
             caller: self.caller.clone(),

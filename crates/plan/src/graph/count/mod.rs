@@ -53,6 +53,11 @@ pub(super) fn may_be_counted(steps: &[StepNode]) -> bool {
     read::steps_counted(steps).is_some()
 }
 
+/// Returns true if a traversal begins with a count of a pattern.
+pub(crate) fn may_count(traversal: &Traversal, configuration: &Configuration) -> bool {
+    read::read(traversal, configuration).is_ok_and(|pattern| !forms::forms(&pattern).is_empty())
+}
+
 /// Chooses how the matches of a pattern are counted. An error is the reason why they are counted with rows.
 pub(crate) fn count(
     traversal: &Traversal,

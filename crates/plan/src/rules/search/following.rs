@@ -5,7 +5,8 @@ use super::{
     By, Condition, Facts, FilterKind, LocalFunction, Reason, Reduction, Step, StepNode, Traversal, is_repeatable,
     is_row_by_row, names_read,
 };
-use crate::logical::{OrderBy, Segment};
+use crate::literals::Literals;
+use crate::logical::{OrderBy, Segment, Test};
 use mangrove_graph::Token;
 use mangrove_gremlin::Order;
 
@@ -20,7 +21,7 @@ pub(super) struct Following<'a> {
 }
 
 impl<'a> Following<'a> {
-    pub fn of(steps: &'a [StepNode], asked_whether: bool) -> Result<Self, Reason> {
+    pub fn of(steps: &'a [StepNode], asked_whether: bool, literals: &Literals<'_>) -> Result<Self, Reason> {
         let count = steps.iter().take_while(|node| is_of_vertex(node)).count();
         let (of_vertex, mut rest) = steps.split_at(count);
         let mut path: &[By] = &[];
@@ -33,9 +34,9 @@ impl<'a> Following<'a> {
         }
         let asked_whether = match rest {
             [] if asked_whether => true,
-            [first, ..] if is_limit_one(first) => false,
-            [length, limit, ..] if shows_path && is_length(&length.step) && is_limit_one(limit) => false,
-            [sorted, limit, ..] if is_limit_one(limit) && is_by_length(&sorted.step, shows_path) => false,
+            [first, ..] if is_limit_one(first, literals) => false,
+            [length, limit, ..] if shows_path && is_length(&length.step) && is_limit_one(limit, literals) => false,
+            [sorted, limit, ..] if is_limit_one(limit, literals) && is_by_length(&sorted.step, shows_path) => false,
             [] => return Err("no limit(1) follows"),
             _ => {
                 return Err(
@@ -47,7 +48,7 @@ impl<'a> Following<'a> {
     }
 
     /// The tests of the edges and of the vertices in a body that make sure that `path().by(…)` keeps the row.
-    pub fn tests(&self, body: &Body, is_one_vertex: bool, facts: &Facts) -> Result<[Vec<StepNode>; 2], Reason> {
+    pub fn tests(&self, body: &Body, is_one_vertex: bool, facts: &Facts<'_>) -> Result<[Vec<StepNode>; 2], Reason> {
         let mut tests = [Vec::new(), Vec::new()];
         let count = self.path.len();
         if count > 1 && !(is_one_vertex && body.objects().is_multiple_of(count)) {
@@ -67,7 +68,7 @@ impl<'a> Following<'a> {
 }
 
 /// The test of an element under which a `by()` has a value for it.
-fn test(by: &By, facts: &Facts) -> Result<Option<StepNode>, Reason> {
+fn test(by: &By, facts: &Facts<'_>) -> Result<Option<StepNode>, Reason> {
     const OTHER: Reason = "a by() of path() depends on more than the object";
     let step = match by {
         By::Identity | By::Token(Token::Id | Token::Label) => return Ok(None),
@@ -95,9 +96,9 @@ fn is_of_vertex(node: &StepNode) -> bool {
     }
 }
 
-fn is_limit_one(node: &StepNode) -> bool {
+fn is_limit_one(node: &StepNode, literals: &Literals<'_>) -> bool {
     let Step::Range { low, high: Some(high) } = &node.step else { return false };
-    low.literal_integer() == Some(0) && high.literal_integer() == Some(1)
+    literals.is(low, 0) && literals.is(high, 1)
 }
 
 /// Returns true for `count(local)`, of a path.
@@ -117,7 +118,7 @@ fn is_by_length(step: &Step, of_paths: bool) -> bool {
 }
 
 /// Returns true if every row that passes the steps passes these tests, which are a chain of conditions.
-pub(super) fn implies(steps: &[StepNode], tests: &Traversal) -> bool {
+pub(super) fn implies(steps: &[StepNode], tests: &Traversal, literals: &Literals<'_>) -> bool {
     let passed: Vec<&Condition> = steps
         .iter()
         .map_while(|node| match &node.step {
@@ -127,8 +128,25 @@ pub(super) fn implies(steps: &[StepNode], tests: &Traversal) -> bool {
         .flatten()
         .collect();
     let holds = |node: &StepNode| match &node.step {
-        Step::Has(conditions) => conditions.iter().all(|condition| passed.contains(&condition)),
+        Step::Has(conditions) => {
+            conditions.iter().all(|condition| passed.iter().any(|known| is_same(known, condition, literals)))
+        }
         _ => false,
     };
     !tests.steps.is_empty() && tests.steps.iter().all(holds)
+}
+
+/// Returns true if two conditions are known to be equal. Literals that were taken out are compared, so the plan relies
+/// on whether they are.
+fn is_same(one: &Condition, other: &Condition, literals: &Literals<'_>) -> bool {
+    match (one, other) {
+        (Condition::Id(Test::Compare(this, left)), Condition::Id(Test::Compare(that, right))) => {
+            this == that && literals.are_equal(left, right)
+        }
+        (
+            Condition::Property(one, Test::Compare(this, left)),
+            Condition::Property(other, Test::Compare(that, right)),
+        ) => one == other && this == that && literals.are_equal(left, right),
+        _ => one == other,
+    }
 }

@@ -3,6 +3,7 @@
 
 use super::following::implies;
 use super::{Emit, FilterKind, Reason, Repeat, Step, StepNode, Traversal, Until, is_repeatable};
+use crate::literals::Literals;
 
 /// The steps after a loop with a bound must test what `until` or `emit` tests. Then it does not matter that other rows
 /// leave after the last iteration.
@@ -10,7 +11,7 @@ const UNTESTED: Reason = "the steps after it do not test what leaves it at its b
 
 /// Fails if a loop does not leave at the first vertex that passes a test. `following`: the steps after it whose results
 /// depend on the vertex alone.
-pub(super) fn check(repeat: &Repeat, following: &[StepNode]) -> Result<(), Reason> {
+pub(super) fn check(repeat: &Repeat, following: &[StepNode], literals: &Literals<'_>) -> Result<(), Reason> {
     if let Some(Emit::Traversal(test)) = &repeat.emit
         && !is_repeatable(test)
     {
@@ -21,7 +22,7 @@ pub(super) fn check(repeat: &Repeat, following: &[StepNode]) -> Result<(), Reaso
         (None, Some(_)) | (Some(Until::Test(_)), _) => Ok(()),
         (Some(Until::Traversal(test)), _) if is_repeatable(test) => Ok(()),
         (Some(Until::Traversal(test)), None) => match bounded(test, repeat) {
-            Some(test) if implies(following, test) => Ok(()),
+            Some(test) if implies(following, test, literals) => Ok(()),
             Some(_) => Err(UNTESTED),
             None => Err("its until() depends on more than the vertex"),
         },
@@ -30,7 +31,9 @@ pub(super) fn check(repeat: &Repeat, following: &[StepNode]) -> Result<(), Reaso
         }
         (Some(Until::Times(_)), None) => Err("times() asks for vertices that are exactly so many hops away"),
         (Some(Until::Traversal(_) | Until::Times(_)), Some(Emit::Always)) => Ok(()),
-        (Some(Until::Traversal(_) | Until::Times(_)), Some(Emit::Traversal(test))) if implies(following, test) => {
+        (Some(Until::Traversal(_) | Until::Times(_)), Some(Emit::Traversal(test)))
+            if implies(following, test, literals) =>
+        {
             Ok(())
         }
         (Some(Until::Traversal(_) | Until::Times(_)), Some(_)) => Err(UNTESTED),
