@@ -81,6 +81,8 @@ pub enum Suite {
     Adaptive,
     /// The orders of walks and patterns that the planner chooses, beside others that it could have chosen
     Plans,
+    /// The time of planning, anew and from the cache of plans
+    Planning,
     /// Reads of hot vertices through a cache of the thread, and from the store (Grasper, 5.2)
     Caches,
     /// Short queries beside 0 to 64 heavy ones, embedded and through a server
@@ -91,7 +93,7 @@ pub enum Suite {
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 36] = [
+    pub const ALL: [Suite; 37] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
@@ -125,6 +127,7 @@ impl Suite {
         Suite::Policies,
         Suite::Adaptive,
         Suite::Plans,
+        Suite::Planning,
         Suite::Caches,
         Suite::Isolation,
         Suite::Shares,
@@ -166,6 +169,7 @@ impl Suite {
             Suite::Policies => "policies",
             Suite::Adaptive => "adaptive",
             Suite::Plans => "plans",
+            Suite::Planning => "planning",
             Suite::Caches => "caches",
             Suite::Isolation => "isolation",
             Suite::Shares => "shares",

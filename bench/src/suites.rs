@@ -20,6 +20,7 @@ mod memory;
 mod mixes;
 mod optimizations;
 mod papers;
+mod planning;
 mod plans;
 mod point;
 mod policies;
@@ -76,6 +77,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Policies => policies::run(&context, report),
         Suite::Adaptive => adaptive::run(&context, report),
         Suite::Plans => plans::run(&context, report),
+        Suite::Planning => planning::run(&context, report),
         Suite::Caches => caches::run(&context, report),
         Suite::Isolation => isolation::run(&context, report),
         Suite::Shares => shares::run(&context, report),

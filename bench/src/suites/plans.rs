@@ -76,7 +76,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
 }
 
 /// Returns the queries for a network, with their answers.
-fn all_of(network: &Network, report: &mut Growing<'_>) -> Result<Vec<Asked>> {
+pub(super) fn all_of(network: &Network, report: &mut Growing<'_>) -> Result<Vec<Asked>> {
     let drawn = Drawn::of(&network.reference);
     let mut all = Vec::new();
     for set in SETS.map(QuerySet::named) {
@@ -198,7 +198,8 @@ impl Explained {
     }
 }
 
-fn bytecode_of(asked: &Asked) -> Result<Bytecode> {
+/// Returns the traversal of a query.
+pub(super) fn bytecode_of(asked: &Asked) -> Result<Bytecode> {
     match parse_one(&asked.text, &ParseOptions::default())? {
         Statement::Traversal { bytecode, .. } => Ok(bytecode),
         _ => Err(wrong(format!("{}: the query is no traversal", asked.case))),
