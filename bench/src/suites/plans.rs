@@ -5,6 +5,9 @@
 //! timed again. All run on the thread of the client. An order that takes much longer than the chosen one is cut off,
 //! because it cannot be the best.
 //!
+//! The plan *without optimization* follows the steps one by one (Grasper, Table 8). No rewriting, index or order of the planner
+//! helps it, so it is cut off later.
+//!
 //! The rows that the planner expects of its order are shown beside those that were counted, if the query is a count.
 
 use std::collections::HashSet;
@@ -35,6 +38,9 @@ const SEED_COUNT_OF_TESTS: u64 = 3;
 /// An order is cut off after this many times the time of the chosen one, and this many seconds more.
 const CUT_OFF: (f64, f64) = (3.0, 0.002);
 
+/// The plan without optimization is cut off after this many seconds.
+const PLAIN_SECONDS_MAX: f64 = 0.5;
+
 /// After this many seconds, no further order of a query is tried.
 const CASE_SECONDS_MAX: f64 = 4.0;
 
@@ -46,6 +52,8 @@ const MISSES_MAX: f64 = 5.0;
 
 /// The variant by which `--only` selects queries.
 const CHOSEN: &str = "chosen";
+
+const PLAIN: &str = "without optimization";
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()> {
     Network::each(context.options, SUITE, report, &|network, report| {
@@ -126,6 +134,16 @@ fn compare(options: &Options, database: &Database, asked: &Asked, report: &mut G
             report.push(Row::time(name, &asked.case, &format!("best of {others} others, {way}"), best.other));
         }
     }
+    if options.seconds > 0.0 {
+        let plain = Station::of(database, planning.plain()?);
+        match turns.plain(&plain)? {
+            Some(timing) => {
+                let chosen = best.as_ref().map_or(turns.chosen_alone()?.median, |best| best.chosen.median);
+                report.push(Row::time(name, &asked.case, PLAIN, timing).beside(chosen));
+            }
+            None => report.note(name, format!("{}: cut off without optimization.", asked.case)),
+        }
+    }
     if let Some((expected, counted)) = plan.expected_rows().zip(planning.counted()?) {
         let (expected, counted) = (expected.max(1.0), counted.max(1.0));
         let times = (expected / counted).max(counted / expected);
@@ -152,6 +170,10 @@ struct Explained {
 impl Planning<'_> {
     fn prepared(&self, terminal: Terminal, planner: Planner) -> Result<Prepared> {
         Prepared::with_options(&self.bytecode, terminal, PlanOptions { planner, ..PlanOptions::default() })
+    }
+
+    fn plain(&self) -> Result<Prepared> {
+        Prepared::with_options(&self.bytecode, Terminal::None, PlanOptions::NONE)
     }
 
     fn station(&self, planner: Planner) -> Result<Station<'_>> {
@@ -254,6 +276,22 @@ impl<'a> Turns<'a> {
 
     fn chosen_alone(&self) -> Result<Timing> {
         Ok(self.timing((0..REPETITION_COUNT).map(|_| self.seconds(self.chosen)).collect::<Result<_>>()?))
+    }
+
+    /// Checks the answers of the plan without optimization and times it. `None` if it is cut off.
+    fn plain(&self, plain: &Station<'_>) -> Result<Option<Timing>> {
+        let mut samples = Vec::new();
+        for _ in 0..REPETITION_COUNT {
+            let Some(seconds) = plain.pass_within(self.asked, self.counts, PLAIN_SECONDS_MAX)? else {
+                return Ok(None);
+            };
+            samples.push(seconds * 1e9 / self.asked.runs.len() as f64);
+            if seconds > PLAIN_SECONDS_MAX {
+                break;
+            }
+        }
+        plain.check(self.asked, Place::Client)?;
+        Ok(Some(Timing::of(samples)))
     }
 
     /// Checks the answers of another plan and times it. `None` if it is cut off.
