@@ -52,6 +52,17 @@ const SCRIPTS: &[&str] = &[
     "g.V().has('n', 1).sideEffect(out('y').aggregate('m')).repeat(both().where(without('m'))).times(2).limit(1000000).values('n')",
     "g.V().has('n', 0).repeat(both().where(out('x').out('y'))).emit().times(3).dedup().limit(1000).values('n')",
     "g.V().has('n', 0).repeat(both().where(out('x').out('y'))).until(or(has('n', gt(3)), loops().is(3))).limit(1000000).values('n')",
+    // Conditions after other filters of the same element, and what they may not pass.
+    "g.V().where(out('x').count().is(gt(1))).has('n', lt(3)).values('n')",
+    "g.V().as('a').out().where(neq('a')).dedup().has('n', gt(1)).path().by('n')",
+    "g.V().order().by('n', desc).and(__.in('x'), out('y')).has('n', gt(0)).values('n').fold()",
+    "g.V().both().or(out('x'), has('n', 2)).has('n', neq(1)).identity().has('n', gt(0)).groupCount().by('n').unfold()",
+    "g.V().order().by('n').limit(3).has('n', gt(0)).values('n').fold()",
+    "g.V().out().dedup().by('n').has('n', lt(4)).values('n')",
+    "g.V().where(__.out('x').aggregate('m')).has('n', 2).cap('m').unfold().values('n')",
+    "g.V().as('a').out().where(out('y')).has('n', lt(3)).as('b').where(neq('a')).has('n', gt(0)).select('a', 'b').by('n')",
+    "g.E().where(outV().has('n', 1)).hasLabel('x').inV().where(__.in('y')).has('n', gt(1)).values('n')",
+    "g.V().values('n').order().tail(3).is(gt(1))",
     // Patterns.
     "g.V().match(__.as('a').out('x').as('b'), __.as('b').out('x').as('c'), __.as('a').out('x').as('c')).
        select('a', 'b', 'c').by('n')",

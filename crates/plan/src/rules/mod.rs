@@ -3,6 +3,7 @@
 //! The order of [`RULES`] matters for their effect: filters are simplified and taken out of filters before conditions
 //! are folded into a source.
 
+mod conditions_first;
 mod count_to_existence;
 mod drop_uncounted_select;
 mod fold_conditions;
@@ -45,6 +46,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "simplify tests of existence", apply: count_to_existence::apply, everywhere: true },
     Rule { name: "drop what is only counted", apply: drop_uncounted_select::apply, everywhere: true },
     Rule { name: "inline filters", apply: inline_filters::apply, everywhere: true },
+    Rule { name: "conditions first", apply: conditions_first::apply, everywhere: true },
     Rule { name: "hop over edges", apply: hop_over_edges::apply, everywhere: true },
     Rule { name: "walk to tests", apply: walk_to_tests::apply, everywhere: true },
     Rule { name: "search for the first arrival", apply: search::apply, everywhere: false },
