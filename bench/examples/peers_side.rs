@@ -4,7 +4,8 @@
 //! `bench/peers/sides/lines.py` lists the requests. Queries and cases come from the `workloads.json` beside the files
 //! of the graph, as for the other sides; none is written here.
 //!
-//! Usage: `peers_side prepared|text LIMIT_SECONDS`. `prepared` parses and plans every query once. `text` passes the
+//! Usage: `peers_side prepared|single|text LIMIT_SECONDS`. `prepared` parses and plans every query once. `single` does
+//! so, too, and runs each on one thread. `text` passes the
 //! text with every operation, and the plan cache finds its plan. Parameters become values before the clock starts,
 //! because the other sides' parameters are objects of their language by then, too.
 
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use mangrove::{
-    Database, Error, ErrorKind, LoadOptions, Parameters, Prepared, QueryLimits, QueryOptions, Result, Value,
+    Database, Error, ErrorKind, LoadOptions, Mapping, Parameters, Prepared, QueryLimits, QueryOptions, Result, Value,
 };
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn side(arguments: &[String]) -> Result<Side> {
-    let usage = || Error::invalid("usage: peers_side prepared|text LIMIT_SECONDS");
+    let usage = || Error::invalid("usage: peers_side prepared|single|text LIMIT_SECONDS");
     let [way, limit_seconds] = arguments else { return Err(usage()) };
     let limit_seconds = limit_seconds.parse().ok().filter(|&s: &f64| s > 0.0 && s.is_finite()).ok_or_else(usage)?;
     Ok(Side::new(way.parse()?, limit_seconds))
@@ -103,6 +104,8 @@ struct Texts {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Prepared,
+    /// Prepared, and on one thread.
+    Single,
     Text,
 }
 
@@ -112,8 +115,9 @@ impl std::str::FromStr for Way {
     fn from_str(text: &str) -> Result<Self> {
         match text {
             "prepared" => Ok(Way::Prepared),
+            "single" => Ok(Way::Single),
             "text" => Ok(Way::Text),
-            other => Err(Error::invalid(format!("`{other}` is not a way to ask: take `prepared` or `text`"))),
+            other => Err(Error::invalid(format!("`{other}` is not a way to ask: take `prepared`, `single` or `text`"))),
         }
     }
 }
@@ -143,7 +147,7 @@ impl Side {
         let limits = QueryLimits { time_nanos: Some((limit_seconds * 1e9) as u64), ..QueryLimits::default() };
         Side {
             way,
-            options: QueryOptions { limits, ..QueryOptions::default() },
+            options: QueryOptions { limits, workers_max: usize::from(way == Way::Single), ..QueryOptions::default() },
             database: Database::in_memory(),
             queries: Vec::new(),
             query_numbers: HashMap::new(),
@@ -172,13 +176,22 @@ impl Side {
 
     fn load(&mut self, folder: &Path) -> Result<Json> {
         let start = Instant::now();
-        let files = [folder.join("people.csv"), folder.join("knows.csv")];
-        self.database.load(&files, &LoadOptions::default(), &mut |_| {})?;
+        let tables = folder.join("tables");
+        if tables.is_dir() {
+            let options = LoadOptions { mapping: Mapping::shipped("ldbc-snb"), ..LoadOptions::default() };
+            self.database.load(&[tables], &options, &mut |_| {})?;
+            self.database.create_index(Some("Person"), "id", false, false)?;
+            self.database.measure_statistics(&mut || Ok(()))?;
+        } else {
+            let files = [folder.join("people.csv"), folder.join("knows.csv")];
+            self.database.load(&files, &LoadOptions::default(), &mut |_| {})?;
+            self.database.create_index(Some("person"), "name", false, false)?;
+        }
         let seconds = start.elapsed().as_secs_f64();
-        self.database.create_index(Some("person"), "name", false, false)?;
         self.read_workloads(&folder.join("workloads.json"))?;
         let asked = match self.way {
             Way::Prepared => "Rust, Gremlin prepared once",
+            Way::Single => "Rust, Gremlin prepared once, one thread",
             Way::Text => "Rust, Gremlin as text with every operation",
         };
         Ok(json!({
@@ -187,7 +200,7 @@ impl Side {
             "settings": {
                 "where": "in memory",
                 "asked through": asked,
-                "index on name": "hash",
+                "indexes": "hash, of the names of people, or of the ids of a network's persons",
                 "profile": if cfg!(debug_assertions) { "DEBUG: times mean nothing" } else { "release" },
             },
         }))
@@ -234,7 +247,9 @@ impl Side {
     fn run(&self, operation: &Operation) -> Result<Vec<(Value, u64)>> {
         let query = &self.queries[operation.query];
         let stream = match self.way {
-            Way::Prepared => self.database.run_with(&query.prepared, &operation.parameters, &self.options)?,
+            Way::Prepared | Way::Single => {
+                self.database.run_with(&query.prepared, &operation.parameters, &self.options)?
+            }
             Way::Text => {
                 self.database.run_with(&self.database.prepare(&query.text)?, &operation.parameters, &self.options)?
             }
@@ -313,7 +328,7 @@ mod tests {
 
     #[test]
     fn both_ways_answer_the_same() {
-        for way in [Way::Prepared, Way::Text] {
+        for way in [Way::Prepared, Way::Single, Way::Text] {
             let folder = std::env::temp_dir().join(format!("mangrove-peers-side-{}", std::process::id()));
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("people.csv"), "id:ID,name:string,:LABEL\n0,a,person\n1,b,person\n").unwrap();

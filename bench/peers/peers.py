@@ -19,12 +19,13 @@ import time
 
 import figures
 import graph
+import network
 import workloads
 from figures import Missing, Timing, figure
 from oracle import Oracle, canonical
 
 HERE = pathlib.Path(__file__).resolve().parent
-SIDES = ["mangrove-prepared", "mangrove-text", "ladybug", "ladybug-disk", "mangrove-server", "tinkergraph-server"]
+SIDES = ["mangrove-prepared", "mangrove-single", "mangrove-text", "ladybug", "ladybug-disk", "mangrove-server", "tinkergraph-server"]
 SERVERS = ["mangrove-server", "tinkergraph-server"]
 REPETITION_COUNT = 5
 SECOND_WORDING_MARK = "*"
@@ -99,8 +100,8 @@ class SideProcess:
 class Run:
     """The results of a run. `results` is by (side, case)."""
 
-    def __init__(self, options, cases, oracle):
-        self.options, self.cases, self.oracle = options, cases, oracle
+    def __init__(self, options, cases, oracle, queries=workloads.QUERIES):
+        self.options, self.cases, self.oracle, self.queries = options, cases, oracle, queries
         self.results, self.settings, self.figures, self.problems = {}, {}, [], []
         reading = [case for case in cases if not case.writes]
         self.expected = {case.name: [oracle.answer(query, p) for query, p in case.operations] for case in reading}
@@ -175,7 +176,7 @@ class Run:
 
     def difference(self, case, answers):
         for (query, parameters), answer, expected in zip(case.operations, answers, self.expected[case.name], strict=True):
-            found = canonical(workloads.QUERIES[query].shape, answer)
+            found = canonical(self.queries[query].shape, answer)
             if found != expected:
                 return f"`{query}` of {parameters} is answered with {short(found)}, not with {short(expected)}"
         return None
@@ -204,6 +205,8 @@ class Run:
     def writing(self, side, process):
         """Times the cases that write. Compares the graph after a first pass, and again at the end."""
         cases = [case for case in self.cases if case.writes]
+        if not cases:
+            return
         passes = {case.name: 0 for case in cases}
         try:
             for case in cases:
@@ -299,6 +302,7 @@ def commands(options):
     found["ladybug-disk"] = [*python, HERE / "sides/ladybug_side.py", "disk", limit]
     if options.embedded:
         found["mangrove-prepared"] = [options.embedded, "prepared", limit]
+        found["mangrove-single"] = [options.embedded, "single", limit]
         found["mangrove-text"] = [options.embedded, "text", limit]
     if options.mangrove:
         found["mangrove-server"] = [*python, HERE / "sides/gremlin_side.py", "mangrove", limit, options.mangrove]
@@ -313,6 +317,9 @@ def arguments():
     parser.add_argument("--vertices", type=int, default=200_000)
     parser.add_argument("--edges", type=int, help="the number of edges (default: ten times the vertices)")
     parser.add_argument("--seed", type=int, default=42)
+    parser.add_argument(
+        "--network", type=path, help="measure patterns, aggregates and paths on the tables of a social network in this folder"
+    )
     parser.add_argument("--seconds", type=float, default=0.6, help="the time of a case on a side, in seconds")
     parser.add_argument("--limit", type=float, default=10.0, help="the time limit of one query, in seconds")
     parser.add_argument("--sides", default=",".join(SIDES), help="sides, with commas: " + ", ".join(SIDES))
@@ -323,27 +330,48 @@ def arguments():
     parser.add_argument("--mangrove", type=path, help="the program `mangrove`")
     parser.add_argument("--jars", type=path, help="the folder with the jars of Gremlin Server")
     options = parser.parse_args()
-    options.sides = [side for side in SIDES if side in options.sides.split(",")]
+    of_network = [side for side in SIDES if side.startswith("mangrove-") or side == "ladybug"]
+    known = [side for side in of_network if side not in SERVERS] if options.network else SIDES
+    options.sides = [side for side in known if side in options.sides.split(",")]
     if not options.sides:
-        parser.error("--sides names none of " + ", ".join(SIDES))
+        parser.error("--sides names none of " + ", ".join(known))
     if options.edges is None:
         options.edges = 10 * options.vertices
-    options.folder = options.folder / f"{options.vertices}-{options.edges}-{options.seed}"
+    of_graph = f"{options.vertices}-{options.edges}-{options.seed}"
+    options.folder = options.folder / (f"network-{options.network.name}" if options.network else of_graph)
     return options
+
+
+def prepare_graph(options):
+    """Writes the generated graph and the operations for the sides. Returns the cases, the oracle and the queries."""
+    spec = graph.Spec(options.vertices, options.edges, options.seed)
+    print(f"the graph: {spec.vertices} vertices, {spec.edges} edges, seed {spec.seed}", file=sys.stderr)
+    oracle = Oracle(*graph.write(spec, options.folder))
+    cases = workloads.cases(spec, oracle.names)
+    workloads.write(spec, cases, options.folder / "workloads.json")
+    return cases, oracle, workloads.QUERIES
+
+
+def prepare_network(options):
+    """As prepare_graph(), for the tables of a network."""
+    tables = network.Network(options.network)
+    tables.write(options.folder / "tables")
+    vertices, edges = (sum(map(len, lists.values())) for lists in (tables.ids, tables.edges))
+    print(f"the network: {vertices} vertices, {edges} edges", file=sys.stderr)
+    queries = network.queries(tables)
+    cases = network.cases(tables, queries)
+    network.write_workloads(queries, cases, options.folder / "workloads.json")
+    return cases, network.NetworkOracle(tables), queries
 
 
 def main():
     options = arguments()
     begin = time.monotonic()
     found = machine()
-    spec = graph.Spec(options.vertices, options.edges, options.seed)
-    print(f"the graph: {spec.vertices} vertices, {spec.edges} edges, seed {spec.seed}", file=sys.stderr)
-    oracle = Oracle(*graph.write(spec, options.folder))
-    cases = workloads.cases(spec, oracle.names)
-    workloads.write(spec, cases, options.folder / "workloads.json")
+    cases, oracle, queries = prepare_network(options) if options.network else prepare_graph(options)
     if options.only:
         cases = [case for case in cases if options.only in case.name]
-    run = Run(options, cases, oracle)
+    run = Run(options, cases, oracle, queries)
     print(f"answers are known after {time.monotonic() - begin:.0f} s", file=sys.stderr)
     known = commands(options)
     for side in options.sides:

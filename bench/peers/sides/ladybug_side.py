@@ -3,6 +3,7 @@
 Usage: ladybug_side.py PLACE LIMIT_SECONDS    (PLACE: `memory`, or `disk` for a new database under target/)
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -23,7 +24,7 @@ class Ladybug(Side):
     def __init__(self, place, limit_seconds):
         self.place, self.limit_seconds = place, limit_seconds
         self.database = self.connection = None
-        self.prepared = {}
+        self.prepared, self.texts = {}, {}
 
     def load(self, folder):
         location = ":memory:"
@@ -33,21 +34,52 @@ class Ladybug(Side):
                 shutil.rmtree(old) if old.is_dir() else old.unlink()
         self.database = ladybug.Database(location)
         self.connection = ladybug.Connection(self.database)
+        self.texts = json.loads((folder / "workloads.json").read_text())["queries"]
+        tables = folder / "tables"
+        seconds = self.load_tables(tables) if tables.is_dir() else self.load_people(folder)
+        self.connection.set_query_timeout(int(self.limit_seconds * 1000))
+        settings = {
+            "where": "in memory" if self.place == "memory" else "on disk, its defaults of durability",
+            "threads": self.run("CALL current_setting('threads') RETURN *")[0][0],
+            "asked through": f"Python {sys.version.split()[0]}, prepared Cypher",
+            "indexes": "none but those of ids: it has no secondary index on properties, so it scans",
+        }
+        return seconds, ladybug.__version__, settings
+
+    def load_people(self, folder):
+        """Loads the generated graph. Returns the seconds."""
         people = "id INT64 PRIMARY KEY, born INT64, name STRING, code INT64, city STRING, age INT64"
         self.run(f"CREATE NODE TABLE person({people}, label STRING)")
         self.run("CREATE REL TABLE knows(FROM person TO person, since INT64, label STRING)")
         start = time.perf_counter()
         self.run(f"COPY person FROM '{folder / 'people.csv'}' (HEADER=true)")
         self.run(f"COPY knows FROM '{folder / 'knows.csv'}' (HEADER=true)")
-        seconds = time.perf_counter() - start
-        self.connection.set_query_timeout(int(self.limit_seconds * 1000))
-        settings = {
-            "where": "in memory" if self.place == "memory" else "on disk, its defaults of durability",
-            "threads": self.run("CALL current_setting('threads') RETURN *")[0][0],
-            "asked through": f"Python {sys.version.split()[0]}, prepared Cypher",
-            "index on name": "none: it has no secondary index on properties, so it scans",
-        }
-        return seconds, ladybug.__version__, settings
+        return time.perf_counter() - start
+
+    def load_tables(self, tables):
+        """Loads the tables of a network. Edges of one label between several pairs of labels are one table."""
+        vertices, edges = {}, {}
+        for path in sorted(tables.glob("*.csv")):
+            parts = path.stem.split("_")
+            if len(parts) == 1:
+                vertices[parts[0]] = path
+            else:
+                edges.setdefault(parts[1], []).append((parts[0], parts[2], path))
+        start = time.perf_counter()
+        for label, path in vertices.items():
+            with open(path) as file:
+                fields = [field.split(":") for field in file.readline().strip().split("|")]
+            types = {"long": "INT64", "string": "STRING"}
+            columns = [f"{name} {types[kind]}" for name, kind in fields[1:]]
+            self.run(f"CREATE NODE TABLE {label}({', '.join(['id INT64 PRIMARY KEY', *columns])})")
+            self.run(f"COPY {label} FROM '{path}' (HEADER=true, DELIM='|')")
+        for label, between in edges.items():
+            ends = ", ".join(f"FROM {source} TO {target}" for source, target, _ in between)
+            self.run(f"CREATE REL TABLE {label}({ends})")
+            for source, target, path in between:
+                which = f", FROM='{source}', TO='{target}'" if len(between) > 1 else ""
+                self.run(f"COPY {label} FROM '{path}' (HEADER=true, DELIM='|'{which})")
+        return time.perf_counter() - start
 
     def run(self, statement, parameters=None):
         result = self.connection.execute(statement, parameters or {})
@@ -59,7 +91,7 @@ class Ladybug(Side):
         try:
             statement = self.prepared.get(query)
             if statement is None:
-                statement = self.prepared[query] = self.connection.prepare(QUERIES[query].cypher)
+                statement = self.prepared[query] = self.connection.prepare(self.texts[query]["cypher"])
             return self.run(statement, parameters)
         except RuntimeError as error:
             if "Interrupted" in str(error):
@@ -71,7 +103,7 @@ class Ladybug(Side):
         return [int(cell) if isinstance(cell, Decimal) else cell for row in result for cell in row]
 
     def rephrase(self, queries):
-        again = [query for query in queries if QUERIES[query].cypher_again]
+        again = [query for query in queries if query in QUERIES and QUERIES[query].cypher_again]
         for query in again:
             self.prepared[query] = self.connection.prepare(QUERIES[query].cypher_again)
         return bool(again)
