@@ -178,7 +178,7 @@ impl Side {
         let start = Instant::now();
         let tables = folder.join("tables");
         if tables.is_dir() {
-            let options = LoadOptions { mapping: Mapping::shipped("ldbc-snb"), ..LoadOptions::default() };
+            let options = LoadOptions { mapping: Mapping::shipped("lsqb"), ..LoadOptions::default() };
             self.database.load(&[tables], &options, &mut |_| {})?;
             self.database.create_index(Some("Person"), "id", false, false)?;
             self.database.measure_statistics(&mut || Ok(()))?;

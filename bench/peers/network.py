@@ -37,16 +37,16 @@ CYPHER = {
         (a)-[:knows]-(b)-[:knows]-(c)-[:knows]-(a) RETURN count(*)""",
     "q4": """MATCH (:Tag)<-[:hasTag]-(m:Post:Comment)-[:hasCreator]->(:Person), (m)<-[:likes]-(:Person),
         (m)<-[:replyOf]-(:Comment) RETURN count(*)""",
-    "q5": """MATCH (s:Tag)<-[:hasTag]-(m:Post:Comment)<-[:replyOf]-(c:Comment)-[:hasTag]->(t:Tag) WHERE s.id <> t.id
+    "q5": """MATCH (s:Tag)<-[:hasTag]-(m:Post:Comment)<-[:replyOf]-(c:Comment)-[:hasTag]->(t:Tag) WHERE s <> t
         RETURN count(*)""",
-    "q6": """MATCH (a:Person)-[:knows]-(:Person)-[:knows]-(c:Person)-[:hasInterest]->(:Tag) WHERE a.id <> c.id
+    "q6": """MATCH (a:Person)-[:knows]-(:Person)-[:knows]-(c:Person)-[:hasInterest]->(:Tag) WHERE a <> c
         RETURN count(*)""",
     "q7": """MATCH (:Tag)<-[:hasTag]-(m:Post:Comment)-[:hasCreator]->(:Person) OPTIONAL MATCH (m)<-[:likes]-(:Person)
         OPTIONAL MATCH (m)<-[:replyOf]-(:Comment) RETURN count(*)""",
     "q8": """MATCH (s:Tag)<-[:hasTag]-(m:Post:Comment)<-[:replyOf]-(c:Comment)-[:hasTag]->(t:Tag)
-        WHERE s.id <> t.id AND NOT EXISTS { MATCH (c)-[:hasTag]->(s) } RETURN count(*)""",
+        WHERE NOT (c)-[:hasTag]->(s) AND s <> t RETURN count(*)""",
     "q9": """MATCH (a:Person)-[:knows]-(:Person)-[:knows]-(c:Person)-[:hasInterest]->(:Tag)
-        WHERE a.id <> c.id AND NOT EXISTS { MATCH (a)-[:knows]-(c) } RETURN count(*)""",
+        WHERE NOT (a)-[:knows]-(c) AND a <> c RETURN count(*)""",
 }
 
 AGGREGATES = {
@@ -74,7 +74,7 @@ MOST_LIKES = Query(
     "values",
     "g.V().hasLabel('Post').order().by(__.in('likes').count(), desc).limit(10).map(__.in('likes').count())",
     None,
-    "MATCH (p:Post)<-[:likes]-(:Person) RETURN count(*) AS likes, p.id ORDER BY likes DESC LIMIT 10",
+    "MATCH (p:Post)<-[:likes]-(:Person) WITH p, count(*) AS likes ORDER BY likes DESC LIMIT 10 RETURN likes",
 )
 SHORTEST = Query(
     "values",

@@ -187,7 +187,8 @@ class Case:
 
     @property
     def writes(self):
-        return any(QUERIES[query].shape == "none" for query, _ in self.operations)
+        # The queries of a network (network.py) only read.
+        return any(query in QUERIES and QUERIES[query].shape == "none" for query, _ in self.operations)
 
 
 def cases(spec, names):

@@ -209,6 +209,12 @@ impl Builder {
             },
             Step::WherePredicate { start, test, by, .. } => self.take_comparison(node, start.as_ref(), test, by),
             Step::FilterTraversal(_, operands) => {
+                if let Some((of, node)) = self.of_one_variable(node) {
+                    let current = std::mem::replace(&mut self.current, of);
+                    let is_taken = self.take_step(&node);
+                    self.current = current;
+                    return is_taken;
+                }
                 let mut reads: Set = 0;
                 if !operands.iter().all(|operand| self.is_total(operand, Kind::Vertex, &mut reads).is_some()) {
                     return false;
@@ -221,6 +227,25 @@ impl Builder {
             }
             _ => false,
         }
+    }
+
+    /// A test whose operands all begin with `select(v)` of one variable is a test of that variable without the
+    /// `select(v)`.
+    fn of_one_variable(&self, node: &StepNode) -> Option<(usize, StepNode)> {
+        let Step::FilterTraversal(kind, operands) = &node.step else { return None };
+        let name_of = |operand: &Traversal| operand.steps.first().filter(|first| first.labels.is_empty()).cloned();
+        let first = name_of(operands.first()?)?;
+        let name = selected(&first.step)?;
+        let of = *self.names.get(name)?;
+        let rest = |operand: &Traversal| {
+            let first = name_of(operand)?;
+            (selected(&first.step)? == name).then(|| Traversal { steps: operand.steps[1..].to_vec() })
+        };
+        let rest: Vec<Traversal> = operands.iter().map(rest).collect::<Option<_>>()?;
+        if rest.iter().any(|operand| operand.steps.is_empty()) {
+            return None;
+        }
+        Some((of, StepNode { step: Step::FilterTraversal(*kind, rest), ..node.clone() }))
     }
 
     /// Takes a `where()` that compares variables.

@@ -106,6 +106,9 @@ const QUESTIONS: &[Question] = &[
             "g.V().as('tag2').in('hasTag').as('reply').out('replyOf').hasLabel('Post', 'Comment').out('hasTag').
                hasLabel('Tag').as('tag1').where(neq('tag2')).select('reply').not(out('hasTag').where(eq('tag1'))).
                count()",
+            "g.V().match(__.as('reply').out('replyOf').as('m'), __.as('m').hasLabel('Post', 'Comment').out('hasTag').
+               as('tag1'), __.as('reply').out('hasTag').as('tag2'), __.as('tag1').hasLabel('Tag'),
+               __.not(__.as('reply').out('hasTag').as('tag1')), __.where('tag1', neq('tag2'))).count()",
         ],
     },
     Question {
@@ -115,6 +118,9 @@ const QUESTIONS: &[Question] = &[
                not(both('knows').where(eq('person1'))).out('hasInterest').count()",
             "g.V().in('hasInterest').as('c').both('knows').both('knows').hasLabel('Person').as('person1').
                where(neq('c')).select('c').not(both('knows').where(eq('person1'))).count()",
+            "g.V().match(__.as('b').both('knows').as('person1'), __.as('b').both('knows').as('c'), __.as('person1').
+               hasLabel('Person'), __.as('c').out('hasInterest').as('tag'), __.where('c', neq('person1')),
+               __.not(__.as('c').both('knows').as('person1'))).count()",
         ],
     },
 ];
