@@ -197,12 +197,20 @@ impl Pattern {
         for (a, predicate, b, by) in &self.pairs {
             patterns.push(format!("__.where('v{a}', {predicate}('v{b}')){by}"));
         }
-        random.shuffle(&mut patterns);
-        let mut text = format!("g.V().match({})", patterns.join(", "));
+        let mut after = String::new();
         for (of, test, _) in &self.tests {
-            text += &format!(".select('v{of}').where({test})");
+            // A test of no edge between two variables may be a pattern, too.
+            let negated = test.strip_prefix("__.not(__.out(").and_then(|rest| rest.split_once(").where(eq('v"));
+            let other = negated.and_then(|(label, other)| Some((label, other.strip_suffix("')))")?)));
+            match other {
+                Some((label, other)) if *other != of.to_string() && random.one_in(2) => {
+                    patterns.push(format!("__.not(__.as('v{of}').out({label}).as('v{other}'))"));
+                }
+                _ => after += &format!(".select('v{of}').where({test})"),
+            }
         }
-        text
+        random.shuffle(&mut patterns);
+        format!("g.V().match({}){after}", patterns.join(", "))
     }
 }
 
