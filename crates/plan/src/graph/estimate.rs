@@ -10,13 +10,20 @@
 //! Two bound variables have as many edges between them as if each vertex drew its edges at random by the degrees of the
 //! other ends: `d(x)·d(y) / |edges|`.
 //!
+//! Orders share most of their hops. So where rows may be is kept in a table, and known by its number ([`Place`]): two
+//! orders that come to a variable by the same edges are at the same place. Each hop from a place is estimated once.
+//!
 //! Without statistics, every label is taken to be as frequent as any other, and to have as many edges
 //! ([`UNKNOWN_VERTICES`], [`UNKNOWN_DEGREE`]). So only orders that differ in their form have different costs.
+
+use std::cell::RefCell;
 
 use mangrove_graph::statistics::{EdgeTable, LabelStatistics, Statistics};
 use mangrove_graph::{Direction, ElementKind, LabelSetId};
 use mangrove_gremlin::Comparison;
 
+pub(super) use super::memo::Place;
+use super::memo::{Memo, Whereabouts};
 use super::{QueryGraph, Variable};
 use crate::facts::{Figures, GraphFacts, UsableIndex};
 use crate::logical::{Condition, Name, Test};
@@ -31,20 +38,12 @@ const RANGE: f64 = 0.3;
 const MOST: f64 = 0.9;
 
 /// The part of a variable's rows that are at vertices of a label set, and came along edges of a table.
-#[derive(Clone, Copy, Debug)]
-struct Part {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Part {
     label: LabelSetId,
     /// The table as the vertex sees it; `None` if the rows came along no edge.
     arrival: Option<EdgeTable>,
     share: f64,
-}
-
-/// Where the rows of a variable are.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Whereabouts {
-    parts: Vec<Part>,
-    /// The vertices that it may be, before rows are looked at.
-    domain: f64,
 }
 
 /// What is known about the members of a query graph.
@@ -57,6 +56,9 @@ pub(super) struct Estimator<'a> {
     edges: Vec<LabelSets>,
     /// For each variable, true if ids or an index find its vertices.
     is_found: Vec<bool>,
+    /// For each variable, the beginning there.
+    begun: Vec<Beginning>,
+    memo: RefCell<Memo>,
 }
 
 /// Label sets, ascending; `None`: all.
@@ -80,8 +82,15 @@ impl<'a> Estimator<'a> {
     pub fn new(graph: &QueryGraph, facts: &'a GraphFacts) -> Self {
         let figures = facts.figures.as_ref();
         let statistics = figures.map(|figures| &*figures.statistics);
-        let mut estimator =
-            Estimator { figures, statistics, ends: Vec::new(), edges: Vec::new(), is_found: Vec::new() };
+        let mut estimator = Estimator {
+            figures,
+            statistics,
+            ends: Vec::new(),
+            edges: Vec::new(),
+            is_found: Vec::new(),
+            begun: Vec::new(),
+            memo: RefCell::new(Memo::new(graph)),
+        };
         for variable in &graph.variables {
             let labels: Vec<&[Name]> = variable.conditions.iter().filter_map(labels_of).collect();
             let sets = LabelSets::of(&labels, figures);
@@ -95,6 +104,10 @@ impl<'a> Estimator<'a> {
             let names: &[&[Name]] = if atom.labels.is_empty() { &[] } else { &[&atom.labels] };
             estimator.edges.push(LabelSets::of(names, figures));
         }
+        for variable in 0..graph.variables.len() {
+            let beginning = estimator.beginning(variable);
+            estimator.begun.push(beginning);
+        }
         estimator
     }
 
@@ -107,18 +120,22 @@ impl<'a> Estimator<'a> {
         self.statistics.is_some()
     }
 
-    /// The vertices of a variable's labels, which a scan looks at, and those that meet all its conditions.
-    pub fn begin(&self, variable: usize) -> (f64, f64, Whereabouts) {
+    /// The beginning at a variable.
+    pub fn begin(&self, variable: usize) -> Beginning {
+        self.begun[variable]
+    }
+
+    fn beginning(&self, variable: usize) -> Beginning {
         let (sets, part) = &self.ends[variable];
-        let Some(_) = self.statistics else {
-            let whereabouts = Whereabouts { parts: Vec::new(), domain: UNKNOWN_VERTICES };
-            return (UNKNOWN_VERTICES, UNKNOWN_VERTICES * part, whereabouts);
-        };
-        let taken = self.label_sets().filter(|label| sets.takes(label.label));
-        let mut parts: Vec<Part> =
-            taken.map(|label| Part { label: label.label, arrival: None, share: label.vertices as f64 }).collect();
-        let scanned = normalize(&mut parts);
-        (scanned, scanned * part, Whereabouts { parts, domain: scanned })
+        let mut parts = Vec::new();
+        let mut scanned = UNKNOWN_VERTICES;
+        if self.statistics.is_some() {
+            let taken = self.label_sets().filter(|label| sets.takes(label.label));
+            parts.extend(taken.map(|label| Part { label: label.label, arrival: None, share: label.vertices as f64 }));
+            scanned = normalize(&mut parts);
+        }
+        let place = self.memo.borrow_mut().place(Whereabouts { variable, parts, domain: scanned });
+        Beginning { scanned, rows: scanned * part, place }
     }
 
     /// Returns true if ids or an index find the vertices of a variable without a scan.
@@ -126,18 +143,29 @@ impl<'a> Estimator<'a> {
         self.is_found[variable]
     }
 
-    /// The rows that a hop makes of one, before and after the conditions of its end, and where they are then.
-    /// Rows with more edges become more rows, so `from` changes.
-    pub fn hop(&self, atom: usize, direction: Direction, to: usize, from: &mut Whereabouts) -> Hop {
+    /// The estimate of a hop of one row from a place, along an atom that leads to `to`.
+    pub fn hop(&self, atom: usize, direction: Direction, to: usize, from: Place) -> Hop {
+        if let Some(known) = self.memo.borrow().hop(from, atom) {
+            return known;
+        }
+        let hop = self.estimated(atom, direction, to, from);
+        self.memo.borrow_mut().keep_hop(from, atom, hop);
+        hop
+    }
+
+    fn estimated(&self, atom: usize, direction: Direction, to: usize, from: Place) -> Hop {
         let (sets, part) = &self.ends[to];
+        let mut memo = self.memo.borrow_mut();
         let Some(statistics) = self.statistics else {
-            let end = Whereabouts { parts: Vec::new(), domain: UNKNOWN_VERTICES * part };
-            return Hop { neighbors: UNKNOWN_DEGREE, rows: UNKNOWN_DEGREE * part, plain: UNKNOWN_DEGREE, end };
+            let end = Whereabouts { variable: to, parts: Vec::new(), domain: UNKNOWN_VERTICES * part };
+            let (neighbors, rows) = (UNKNOWN_DEGREE, UNKNOWN_DEGREE * part);
+            return Hop { neighbors, rows, plain: UNKNOWN_DEGREE, end: memo.place(end), left: from };
         };
         let mut followed: Vec<(EdgeTable, f64)> = Vec::new();
         let mut left: Vec<Part> = Vec::new();
         let mut plain = 0.0;
-        for part in &from.parts {
+        let Whereabouts { variable, parts, domain } = memo.at(from);
+        for part in parts {
             self.each_table(part, atom, direction, |table, each, mean| {
                 let count = part.share * each;
                 plain += part.share * mean;
@@ -155,6 +183,8 @@ impl<'a> Estimator<'a> {
                 }
             });
         }
+        normalize(&mut left);
+        let left = Whereabouts { variable: *variable, parts: left, domain: *domain };
         // The edges are spread over the label sets that edges of their kind lead to.
         let mut parts = Vec::new();
         let (mut neighbors, mut rows, mut domain) = (0.0, 0.0, 0.0);
@@ -169,23 +199,36 @@ impl<'a> Estimator<'a> {
                 parts.push(Part { label: label.label, arrival: Some(arrival), share });
             }
         }
-        normalize(&mut left);
         normalize(&mut parts);
-        from.parts = left;
-        Hop { neighbors, rows, plain, end: Whereabouts { parts, domain } }
+        let (left, end) = (memo.place(left), memo.place(Whereabouts { variable: to, parts, domain }));
+        Hop { neighbors, rows, plain, end, left }
+    }
+
+    /// The vertices that so many rows at a place are at.
+    pub fn distinct(&self, place: Place, rows: f64) -> f64 {
+        self.memo.borrow().at(place).distinct(rows)
     }
 
     /// The rows that an edge between two bound variables makes of one; `direction` is that from `x` to `y`.
-    pub fn close(&self, atom: usize, direction: Direction, x: &Whereabouts, y: &Whereabouts) -> f64 {
+    pub fn close(&self, atom: usize, direction: Direction, x: Place, y: Place) -> f64 {
         if self.statistics.is_none() {
             return UNKNOWN_DEGREE / UNKNOWN_VERTICES;
         }
         let there = self.degree(atom, direction, x);
         let back = self.degree(atom, direction.reverse(), y);
+        (there * back / self.followed(atom, direction).max(1.0)).min(there.min(back))
+    }
+
+    /// The edges that an atom follows from all vertices.
+    fn followed(&self, atom: usize, direction: Direction) -> f64 {
+        if let Some(known) = self.memo.borrow().followed(atom, direction) {
+            return known;
+        }
         let tables = self.label_sets().flat_map(|label| label.tables());
         let is_followed = |table: EdgeTable| follows(direction, table) && self.edges[atom].takes(table.label);
-        let edges: f64 = tables.filter(|d| is_followed(d.table)).map(|degrees| degrees.edges as f64).sum();
-        (there * back / edges.max(1.0)).min(there.min(back))
+        let edges = tables.filter(|d| is_followed(d.table)).map(|degrees| degrees.edges as f64).sum();
+        self.memo.borrow_mut().keep_followed(atom, direction, edges);
+        edges
     }
 
     /// How many vertices of a variable's labels have labels with such edges, and how many edges they have.
@@ -207,20 +250,23 @@ impl<'a> Estimator<'a> {
 
     /// The ends of two hops from a variable over another one, between any two atoms of a graph.
     pub fn walks(&self, graph: &QueryGraph, from: usize, [first, second]: [usize; 2]) -> f64 {
-        let (_, rows, mut at) = self.begin(from);
+        let Beginning { rows, place, .. } = self.begin(from);
         let middle = graph.atoms[first].other(from);
-        let hop = self.hop(first, graph.atoms[first].direction_from(from), middle, &mut at);
-        let mut at = hop.end;
+        let hop = self.hop(first, graph.atoms[first].direction_from(from), middle, place);
         let ends = &graph.atoms[second];
-        rows * hop.rows * self.hop(second, ends.direction_from(middle), ends.other(middle), &mut at).neighbors
+        rows * hop.rows * self.hop(second, ends.direction_from(middle), ends.other(middle), hop.end).neighbors
     }
 
     /// The edges along an atom of a row.
-    fn degree(&self, atom: usize, direction: Direction, at: &Whereabouts) -> f64 {
+    fn degree(&self, atom: usize, direction: Direction, at: Place) -> f64 {
+        if let Some(known) = self.memo.borrow().degree(at, atom, direction) {
+            return known;
+        }
         let mut sum = 0.0;
-        for part in &at.parts {
+        for part in &self.memo.borrow().at(at).parts {
             self.each_table(part, atom, direction, |_, each, _| sum += part.share * each);
         }
+        self.memo.borrow_mut().keep_degree(at, atom, direction, sum);
         sum
     }
 
@@ -247,7 +293,18 @@ pub(super) struct Reach {
     pub edges: f64,
 }
 
+/// The estimate of the rows that begin at a variable.
+#[derive(Clone, Copy)]
+pub(super) struct Beginning {
+    /// The vertices of the variable's labels, which a scan looks at.
+    pub scanned: f64,
+    /// Those that meet all conditions.
+    pub rows: f64,
+    pub place: Place,
+}
+
 /// The estimate of a hop of one row.
+#[derive(Clone, Copy)]
 pub(super) struct Hop {
     /// The edges that are followed.
     pub neighbors: f64,
@@ -255,15 +312,10 @@ pub(super) struct Hop {
     pub rows: f64,
     /// As `neighbors`, if rows were at each vertex as often as at any other.
     pub plain: f64,
-    pub end: Whereabouts,
-}
-
-impl Whereabouts {
-    /// How many different vertices so many rows are at.
-    pub fn distinct(&self, rows: f64) -> f64 {
-        let domain = self.domain.max(1.0);
-        (domain * -(-rows / domain).exp_m1()).min(rows)
-    }
+    /// Where the rows are then.
+    pub end: Place,
+    /// Where they were, counted once for each edge: vertices with more edges have a larger part of the rows.
+    pub left: Place,
 }
 
 /// Makes the shares of parts add up to 1; returns their sum.

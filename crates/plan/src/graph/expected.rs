@@ -4,8 +4,8 @@
 //! traversals whose order must stay have estimates, too. The estimates are those by which orders are chosen.
 
 use super::build::{Builder, merges_before};
-use super::choose::Tally;
 use super::estimate::Estimator;
+use super::tally::Tally;
 use super::{MEMBERS_MAX, Move, Set};
 use crate::facts::GraphFacts;
 use crate::logical::{Configuration, Step, StepNode, Traversal};

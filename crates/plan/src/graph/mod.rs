@@ -27,8 +27,12 @@ mod choose;
 mod count;
 mod emit;
 mod estimate;
+mod exact;
 mod expected;
+mod memo;
 mod preconditions;
+mod progress;
+mod tally;
 #[cfg(test)]
 mod tests;
 
@@ -39,6 +43,7 @@ use crate::facts::GraphFacts;
 use crate::logical::{Condition, Configuration, Name, Operand, Step, Traversal};
 use crate::options::Planner;
 use preconditions::Declined;
+use progress::Progress;
 
 /// The most variables, atoms or tests of a query graph: sets of them are the bits of a number.
 const MEMBERS_MAX: usize = 32;
@@ -138,21 +143,14 @@ enum Move {
 }
 
 impl Order {
-    /// The variables that rows go back to, or are compared with: they need names. `end` is the variable that the last
-    /// row is at.
+    /// True if rows go back to variables, or are compared with them: these need names.
     fn reads_names(&self, graph: &QueryGraph) -> bool {
-        let mut current = self.start;
-        for step in &self.moves {
-            match *step {
-                Move::Hop { atom, from } if from == current => current = graph.atoms[atom].other(from),
-                Move::Test(test) => match graph.tests[test].kind {
-                    TestKind::Step(_, of) if of.is_none_or(|of| of == current) => {}
-                    _ => return true,
-                },
-                Move::Hop { .. } | Move::Close { .. } => return true,
-            }
+        let mut progress = Progress::begin(graph, self.start);
+        for next in &self.moves {
+            progress.make(*next);
         }
-        graph.sink.is_some_and(|sink| sink != current)
+        graph.sink.into_iter().for_each(|sink| _ = progress.go_to(sink));
+        progress.reads_names
     }
 }
 

@@ -36,11 +36,11 @@ pub(super) fn cost(form: &mut Form, pattern: &Pattern, estimator: &Estimator<'_>
             key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
         });
         // Threads share a weighing by pages: one with few pages keeps few of them busy.
-        let pages = (estimator.begin(variable).0 / PAGE_SLOTS as f64).max(1.0);
+        let pages = (estimator.begin(variable).scanned / PAGE_SLOTS as f64).max(1.0);
         sum += of_weighing(weighing, variable, estimator) * (1.0 + 1.0 / pages);
     }
     if form.count.of == CountOf::EachRoot {
-        sum += ROW * estimator.begin(form.root).1;
+        sum += ROW * estimator.begin(form.root).rows;
     }
     let edges = |variable: usize, edges| estimator.reach(variable, edges).edges;
     match &form.count.pairing {
@@ -61,7 +61,7 @@ pub(super) fn cost(form: &mut Form, pattern: &Pattern, estimator: &Estimator<'_>
 }
 
 fn of_weighing(weighing: &Weighing, variable: usize, estimator: &Estimator<'_>) -> f64 {
-    let (vertices, ..) = estimator.begin(variable);
+    let vertices = estimator.begin(variable).scanned;
     let reached = |factor: &Factor| estimator.reach(variable, &factor.edges);
     let (begins, tested) = match weighing.factors.first() {
         Some(first) if first.leaves_only_ends() => {

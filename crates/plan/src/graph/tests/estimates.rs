@@ -6,28 +6,13 @@ use std::sync::Arc;
 use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, PairMoments, Statistics, sort_tables};
 use mangrove_graph::{Direction, LabelSetId};
 
-use super::graph_of;
+use super::{Numbers, graph_of};
 use crate::facts::{Figures, GraphFacts};
 use crate::graph::choose;
 
 /// The labels of vertices and of edges, by number.
 const LABELS: [&str; 7] = ["person", "post", "city", "knows", "likes", "wrote", "lives"];
 const VERTEX_LABELS: usize = 3;
-
-/// A generator of numbers that looks random enough.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// A number below `count`; small ones are more frequent, by the power.
-    fn skewed(&mut self, count: usize, power: i32) -> usize {
-        ((self.next().powi(power) * count as f64) as usize).min(count - 1)
-    }
-}
 
 /// A graph as lists: the labels of its vertices, and edges with source, label and target.
 struct Lists {

@@ -2,6 +2,7 @@
 //! estimates are to true counts.
 
 mod estimates;
+mod orders;
 mod spellings;
 
 use mangrove_gremlin::{ParseOptions, Statement, parse_one};
@@ -9,6 +10,21 @@ use mangrove_gremlin::{ParseOptions, Statement, parse_one};
 use super::{QueryGraph, build};
 use crate::logical::Traversal;
 use crate::{compile, rules};
+
+/// A generator of numbers that looks random enough.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A number below `count`; small ones are more frequent, by the power.
+    fn skewed(&mut self, count: usize, power: i32) -> usize {
+        ((self.next().powi(power) * count as f64) as usize).min(count - 1)
+    }
+}
 
 /// The graph of a script, and the steps that are left.
 fn graph_of(script: &str) -> Option<(QueryGraph, Traversal)> {

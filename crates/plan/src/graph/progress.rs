@@ -1,0 +1,115 @@
+//! How far an order has come, and what can be done next.
+
+use super::{Move, Order, QueryGraph, Set, TestKind};
+
+/// How far an order has come.
+#[derive(Clone, Copy)]
+pub(super) struct Progress<'g> {
+    pub graph: &'g QueryGraph,
+    /// The variables that are bound.
+    pub bound: Set,
+    /// The atoms that were followed.
+    pub atoms: Set,
+    /// The tests that were made.
+    pub tests: Set,
+    /// The variable that rows are at.
+    pub current: usize,
+    /// True if rows went back to a variable, or were compared with one: it needs a name.
+    pub reads_names: bool,
+}
+
+impl<'g> Progress<'g> {
+    /// Begins at a variable.
+    pub fn begin(graph: &'g QueryGraph, start: usize) -> Self {
+        Progress { graph, bound: 1 << start, atoms: 0, tests: 0, current: start, reads_names: false }
+    }
+
+    pub fn is_bound(&self, variable: usize) -> bool {
+        self.bound & 1 << variable != 0
+    }
+
+    /// Makes a move. Returns true if rows go back to a variable for it, with `select()`.
+    pub fn make(&mut self, next: Move) -> bool {
+        match next {
+            Move::Hop { atom, from } => {
+                let goes_back = self.go_to(from);
+                let to = self.graph.atoms[atom].other(from);
+                self.bound |= 1 << to;
+                self.atoms |= 1 << atom;
+                self.current = to;
+                goes_back
+            }
+            Move::Close { atom, from } => {
+                let goes_back = self.go_to(from);
+                self.atoms |= 1 << atom;
+                self.current = self.graph.atoms[atom].other(from);
+                self.reads_names = true;
+                goes_back
+            }
+            Move::Test(test) => {
+                self.tests |= 1 << test;
+                let of = match self.graph.tests[test].kind {
+                    TestKind::Differ(a, b) => {
+                        self.reads_names = true;
+                        Some(if self.current == b { b } else { a })
+                    }
+                    TestKind::Step(_, of) => of,
+                };
+                of.is_some_and(|of| self.go_to(of))
+            }
+        }
+    }
+
+    /// Goes back to a variable. Returns false if rows are there.
+    pub fn go_to(&mut self, variable: usize) -> bool {
+        let goes_back = self.current != variable;
+        self.current = variable;
+        self.reads_names |= goes_back;
+        goes_back
+    }
+
+    /// The hops that can be made next.
+    pub fn hops(&self) -> impl Iterator<Item = Move> + use<'g> {
+        let Progress { graph, bound, atoms, current, .. } = *self;
+        let is_bound = move |variable: usize| bound & 1 << variable != 0;
+        let left = graph.atoms.iter().enumerate().filter(move |(atom, _)| atoms & 1 << atom == 0);
+        left.filter_map(move |(atom, ends)| match (is_bound(ends.from), is_bound(ends.to)) {
+            // The rows stay where they are, if they are at an end.
+            (true, true) => Some(Move::Close { atom, from: if ends.to == current { ends.to } else { ends.from } }),
+            (true, false) => Some(Move::Hop { atom, from: ends.from }),
+            (false, true) => Some(Move::Hop { atom, from: ends.to }),
+            (false, false) => None,
+        })
+    }
+
+    /// The tests that can be made next: their variables are bound.
+    pub fn tests(&self) -> impl Iterator<Item = Move> + use<'g> {
+        let Progress { graph, bound, tests, .. } = *self;
+        let ready = graph.tests.iter().enumerate();
+        ready.filter(move |(at, test)| tests & 1 << at == 0 && test.reads & !bound == 0).map(|(at, _)| Move::Test(at))
+    }
+}
+
+/// An order that is being built.
+pub(super) struct Building<'g> {
+    pub progress: Progress<'g>,
+    pub order: Order,
+}
+
+impl<'g> Building<'g> {
+    pub fn begin(graph: &'g QueryGraph, start: usize) -> Self {
+        Building { progress: Progress::begin(graph, start), order: Order { start, moves: Vec::new() } }
+    }
+
+    pub fn make(&mut self, next: Move) {
+        self.progress.make(next);
+        self.order.moves.push(next);
+    }
+
+    /// Makes the tests whose variables are bound.
+    pub fn make_tests(&mut self) {
+        while let Some(test) = self.progress.tests().next() {
+            self.make(test);
+        }
+    }
+}

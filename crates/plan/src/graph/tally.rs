@@ -1,0 +1,200 @@
+//! The rows that an order is expected to make, and what they cost.
+
+use std::fmt::Write;
+
+use super::estimate::{Beginning, Estimator, Place};
+use super::progress::Progress;
+use super::{MEMBERS_MAX, Move, Order, QueryGraph, TestKind};
+use crate::logical::Condition;
+
+/// The costs of operators for a row, in nanoseconds. `profile()` shows them on one thread, for rows that are scattered
+/// over the graph.
+mod cost {
+    pub const SCAN: f64 = 1.0;
+    pub const LOOK_UP: f64 = 300.0;
+    pub const EXPAND: f64 = 50.0;
+    pub const NEIGHBOR: f64 = 8.0;
+    /// More for a neighbor, if rows carry objects under names.
+    pub const NAMES: f64 = 6.0;
+    pub const LABEL: f64 = 20.0;
+    pub const PROPERTY: f64 = 40.0;
+    pub const SELECT: f64 = 4.0;
+    pub const CLOSE: f64 = 90.0;
+    pub const DIFFERS: f64 = 5.0;
+    pub const TEST: f64 = 120.0;
+    pub const MERGE: f64 = 15.0;
+    pub const DEGREE: f64 = 30.0;
+}
+
+/// The part of the rows that a test is taken to leave.
+const TESTED: f64 = 0.5;
+
+/// The estimated rows and costs of an order, as far as it has come.
+#[derive(Clone, Copy)]
+pub(super) struct Tally<'g> {
+    pub progress: Progress<'g>,
+    estimator: &'g Estimator<'g>,
+    /// For each variable that is bound, where its rows are.
+    at: [Place; MEMBERS_MAX],
+    /// The rows, counted by their bulks.
+    pub rows: f64,
+    /// The rows, with equal ones merged.
+    pub held: f64,
+    /// As `held`, before the conditions of the vertices that the last hop led to.
+    pub neighbors: f64,
+    /// The cost in nanoseconds. No move makes it less.
+    pub cost: f64,
+    /// True if rows carry objects under names. Then equal ones are not merged.
+    names: bool,
+}
+
+impl<'g> Tally<'g> {
+    /// Begins at a variable. `names`: rows carry objects under names.
+    pub fn begin(graph: &'g QueryGraph, estimator: &'g Estimator<'g>, start: usize, names: bool) -> Self {
+        let Beginning { scanned, rows, place } = estimator.begin(start);
+        let others = graph.variables[start].conditions.iter().filter(|c| !matches!(c, Condition::LabelIn(_))).count();
+        let cost = if estimator.is_found(start) {
+            rows * cost::LOOK_UP
+        } else {
+            scanned * (cost::SCAN + others as f64 * cost::PROPERTY / 4.0)
+        };
+        let mut at = [Place::default(); MEMBERS_MAX];
+        at[start] = place;
+        let (held, neighbors) = (rows, rows);
+        Tally { progress: Progress::begin(graph, start), estimator, at, rows, held, neighbors, cost, names }
+    }
+
+    /// The estimate of a whole order.
+    pub fn of(graph: &'g QueryGraph, estimator: &'g Estimator<'g>, order: &Order) -> Self {
+        let names = graph.reads_names || order.reads_names(graph);
+        let mut tally = Tally::begin(graph, estimator, order.start, names);
+        if let Some((last, moves)) = order.moves.split_last() {
+            moves.iter().for_each(|next| tally.make(*next));
+            tally.make_last(*last);
+        }
+        tally.leave();
+        tally
+    }
+
+    /// Goes back to the variable that rows leave the graph at.
+    pub fn leave(&mut self) {
+        if let Some(sink) = self.progress.graph.sink {
+            let goes_back = self.progress.go_to(sink);
+            self.select(goes_back);
+        }
+    }
+
+    /// Adds the cost of a `select()`, if rows go back.
+    fn select(&mut self, goes_back: bool) {
+        if goes_back {
+            self.cost += self.held * cost::SELECT;
+        }
+    }
+
+    /// Makes the last move of an order.
+    pub fn make_last(&mut self, last: Move) {
+        let graph = self.progress.graph;
+        let before = *self;
+        self.make(last);
+        if let Move::Hop { atom, from } = last {
+            let is_counted = graph.sink.is_none() && graph.merges;
+            if is_counted && graph.variables[graph.atoms[atom].other(from)].conditions.is_empty() {
+                // The ends are only counted.
+                self.cost = before.cost + before.held * cost::DEGREE;
+            }
+        }
+    }
+
+    /// Makes a move.
+    pub fn make(&mut self, next: Move) {
+        let (graph, is_first) = (self.progress.graph, self.progress.atoms == 0);
+        let goes_back = self.progress.make(next);
+        self.select(goes_back);
+        match next {
+            Move::Hop { atom, from } => self.hop(atom, from, is_first),
+            Move::Close { atom, from } => {
+                let ends = &graph.atoms[atom];
+                let to = ends.other(from);
+                let edges = self.estimator.close(atom, ends.direction_from(from), self.at[from], self.at[to]);
+                self.cost += self.held * cost::CLOSE;
+                self.rows *= edges;
+                self.held *= edges;
+            }
+            Move::Test(test) => {
+                let (each, left) = match graph.tests[test].kind {
+                    TestKind::Differ(..) => (cost::DIFFERS, 1.0),
+                    TestKind::Step(..) => (cost::TEST, TESTED),
+                };
+                self.cost += self.held * each;
+                self.rows *= left;
+                self.held *= left;
+            }
+        }
+    }
+
+    /// Makes the tests whose variables are bound.
+    pub fn make_tests(&mut self) {
+        while let Some(test) = self.progress.tests().next() {
+            self.make(test);
+        }
+    }
+
+    /// The rows after a hop. Of equal ones, that which goes on from where the rows are has the fewest.
+    pub fn rows_after(&self, next: Move) -> f64 {
+        let (atom, from, is_hop) = match next {
+            Move::Hop { atom, from } => (atom, from, true),
+            Move::Close { atom, from } => (atom, from, false),
+            Move::Test(_) => return self.rows,
+        };
+        let ends = &self.progress.graph.atoms[atom];
+        let (to, direction) = (ends.other(from), ends.direction_from(from));
+        let each = match is_hop {
+            true => self.estimator.hop(atom, direction, to, self.at[from]).rows,
+            false => self.estimator.close(atom, direction, self.at[from], self.at[to]),
+        };
+        self.rows * each * if from == self.progress.current { 1.0 } else { 1.02 }
+    }
+
+    fn hop(&mut self, atom: usize, from: usize, is_first: bool) {
+        let graph = self.progress.graph;
+        if graph.merges && !self.names && !is_first {
+            self.cost += self.held * cost::MERGE;
+            self.held = self.estimator.distinct(self.at[from], self.held);
+        }
+        let ends = &graph.atoms[atom];
+        let to = ends.other(from);
+        let hop = self.estimator.hop(atom, ends.direction_from(from), to, self.at[from]);
+        // Merged rows are at each vertex once, however many edges lead there.
+        let each = if self.held < 0.99 * self.rows { hop.plain.min(hop.neighbors) } else { hop.neighbors };
+        let neighbors = self.held * each;
+        let of_neighbor = cost::NEIGHBOR + if self.names { cost::NAMES } else { 0.0 };
+        let tested: f64 = graph.variables[to].conditions.iter().map(cost_of).sum();
+        self.cost += self.held * cost::EXPAND + neighbors * (of_neighbor + tested);
+        self.rows *= hop.rows;
+        self.neighbors = neighbors;
+        self.held = neighbors * (hop.rows / hop.neighbors.max(f64::MIN_POSITIVE)).min(1.0);
+        self.at[from] = hop.left;
+        self.at[to] = hop.end;
+    }
+}
+
+/// The rows after each hop of an order, for `explain()`.
+pub(super) fn rows_shown(graph: &QueryGraph, estimator: &Estimator<'_>, order: &Order) -> String {
+    let names = graph.reads_names || order.reads_names(graph);
+    let mut tally = Tally::begin(graph, estimator, order.start, names);
+    let mut shown = format!("{:.0}", tally.rows);
+    for next in &order.moves {
+        tally.make(*next);
+        if !matches!(next, Move::Test(_)) {
+            let _ = write!(shown, ", {:.0}", tally.rows);
+        }
+    }
+    shown
+}
+
+fn cost_of(condition: &Condition) -> f64 {
+    match condition {
+        Condition::LabelIn(_) | Condition::Label(_) => cost::LABEL,
+        _ => cost::PROPERTY,
+    }
+}

@@ -1,0 +1,152 @@
+//! The search for the cheapest order, against all orders of random query graphs.
+
+use std::sync::Arc;
+
+use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, PairMoments, Statistics, sort_tables};
+use mangrove_graph::{Direction, LabelSetId};
+
+use super::Numbers;
+use crate::facts::{Figures, GraphFacts};
+use crate::graph::estimate::Estimator;
+use crate::graph::exact::{self, Search};
+use crate::graph::progress::Building;
+use crate::graph::tally::Tally;
+use crate::graph::{Atom, Order, QueryGraph, Test, TestKind, Variable};
+use crate::logical::{Condition, Name, Step};
+
+const LABELS: usize = 3;
+
+/// The label of the edges that lead from vertices of a label to those of another.
+fn edge_label(from: usize, to: usize) -> usize {
+    LABELS * (1 + from) + to
+}
+
+fn name(label: usize) -> Name {
+    Name::from(format!("l{label}"))
+}
+
+/// Statistics of three labels of vertices, with edges of their own label between any two. Degrees do not depend on one
+/// another, so rows that are expected do not depend on the order.
+fn independent(numbers: &mut Numbers) -> GraphFacts {
+    let vertices: Vec<u64> = (0..LABELS).map(|_| 10 + numbers.skewed(100_000, 3) as u64).collect();
+    let mut tables = vec![Vec::new(); LABELS];
+    for from in 0..LABELS {
+        for to in 0..LABELS {
+            let edges = 1 + numbers.skewed(1_000_000, 4) as u64;
+            for (end, direction) in [(from, Direction::Out), (to, Direction::In)] {
+                let table = EdgeTable { direction, label: LabelSetId(edge_label(from, to) as u32) };
+                let sources = edges.min(vertices[end]);
+                let (max_degree, buckets) = (edges, Box::default());
+                let squares = (edges * edges) as f64 / vertices[end] as f64;
+                tables[end].push(DegreeStatistics { table, edges, sources, max_degree, squares, buckets });
+            }
+        }
+    }
+    let labels = tables.into_iter().enumerate().map(|(label, mut tables)| {
+        sort_tables(&mut tables);
+        LabelStatistics::new(LabelSetId(label as u32), vertices[label], tables, PairMoments::default())
+    });
+    let statistics = Arc::new(Statistics::new(1, labels.collect(), Vec::new()));
+    let figures = Figures::new(statistics, |set| vec![name(set.0 as usize)]);
+    GraphFacts { figures: Some(figures), ..GraphFacts::default() }
+}
+
+/// A query graph of up to six atoms, with circles, tests, and conditions. `label` gives the labels and the direction of
+/// an atom between variables of two labels.
+fn random(numbers: &mut Numbers, atom: impl Fn(&mut Numbers, usize, usize) -> (Direction, usize)) -> QueryGraph {
+    let count = 2 + numbers.skewed(6, 1).min(5);
+    let labels: Vec<usize> = (0..count).map(|_| numbers.skewed(LABELS, 1)).collect();
+    let variable = |label: &usize| {
+        let mut conditions = Vec::new();
+        if numbers.next() < 0.7 {
+            conditions.push(Condition::LabelIn(vec![name(*label)]));
+        }
+        if numbers.next() < 0.3 {
+            conditions.push(Condition::HasKey("k".into()));
+        }
+        Variable { conditions, ..Variable::default() }
+    };
+    let variables: Vec<Variable> = labels.iter().map(variable).collect();
+    let mut atoms = Vec::new();
+    for at in 1..7 {
+        // A tree, and some edges more.
+        let (from, to) = match at < count {
+            true => (numbers.skewed(at, 1), at),
+            false if numbers.next() < 0.5 => (numbers.skewed(count, 1), numbers.skewed(count, 1)),
+            false => continue,
+        };
+        if from != to {
+            let (direction, label) = atom(numbers, labels[from], labels[to]);
+            atoms.push(Atom { from, to, direction, labels: vec![name(label)], position: None });
+        }
+    }
+    let mut tests = Vec::new();
+    for _ in 0..numbers.skewed(3, 1) {
+        let (a, b) = (numbers.skewed(count, 1), numbers.skewed(count, 1));
+        let (kind, reads) = match a == b {
+            true => (TestKind::Step(Step::Identity, Some(a)), 1 << a),
+            false => (TestKind::Differ(a, b), 1 << a | 1 << b),
+        };
+        tests.push(Test { kind, reads, position: None });
+    }
+    let reads_names = tests.iter().any(|test| test.reads.count_ones() > 1) || numbers.next() < 0.3;
+    let sink = (numbers.next() < 0.5).then(|| numbers.skewed(count, 1));
+    let merges = numbers.next() < 0.5;
+    QueryGraph { variables, atoms, tests, sink, has_late_conditions: false, may_name: true, reads_names, merges }
+}
+
+/// Every order of a graph.
+fn every_order(graph: &QueryGraph) -> Vec<Order> {
+    fn go_on(building: Building<'_>, orders: &mut Vec<Order>) {
+        let mut hops = building.progress.hops().peekable();
+        if hops.peek().is_none() {
+            orders.push(building.order);
+            return;
+        }
+        for hop in hops {
+            let mut next = Building { progress: building.progress, order: building.order.clone() };
+            next.make(hop);
+            next.make_tests();
+            go_on(next, orders);
+        }
+    }
+    let mut orders = Vec::new();
+    for start in 0..graph.variables.len() {
+        let mut building = Building::begin(graph, start);
+        building.make_tests();
+        go_on(building, &mut orders);
+    }
+    orders
+}
+
+/// The cost of the order that is found, and that of the cheapest of all orders.
+fn costs(graph: &QueryGraph, facts: &GraphFacts) -> (f64, f64) {
+    let estimator = Estimator::new(graph, facts);
+    let starts: Vec<usize> = (0..graph.variables.len()).collect();
+    let Search { order, is_cut } = exact::search(graph, &estimator, &starts, true, f64::INFINITY);
+    assert!(!is_cut, "{graph:?}");
+    let (order, cost) = order.unwrap_or_else(|| panic!("{graph:?} has an order"));
+    assert!(is_near(cost, Tally::of(graph, &estimator, &order).cost), "{order:?} of {graph:?}");
+    assert_eq!(order.moves.len(), graph.atoms.len() + graph.tests.len());
+    let of_all = every_order(graph).into_iter().map(|order| Tally::of(graph, &estimator, &order).cost);
+    (cost, of_all.fold(f64::INFINITY, f64::min))
+}
+
+fn is_near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.max(b)
+}
+
+#[test]
+fn the_cheapest_of_all_orders_is_found() {
+    let mut numbers = Numbers(5);
+    for round in 0..400 {
+        let facts = independent(&mut numbers);
+        let graph = random(&mut numbers, |numbers, from, to| match numbers.skewed(3, 1) {
+            0 => (Direction::In, edge_label(to, from)),
+            1 if from == to => (Direction::Both, edge_label(from, to)),
+            _ => (Direction::Out, edge_label(from, to)),
+        });
+        let (found, cheapest) = costs(&graph, &facts);
+        assert!(is_near(found, cheapest), "round {round}: found {found}, the cheapest costs {cheapest}: {graph:?}");
+    }
+}
