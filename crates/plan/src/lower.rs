@@ -60,7 +60,7 @@ pub fn lower_with(
     let counted = if weigh { graph::count(traversal, configuration, facts, options.planner) } else { Err(None) };
     let may_count = weigh && graph::may_count(traversal, configuration);
     let Reordered { traversal: reordered, choice, has_choice } =
-        graph::reorder(traversal, configuration, facts, options.planner);
+        graph::reorder(traversal, configuration, facts, options, counted.is_ok());
     let written = traversal.steps.len();
     let traversal = reordered.as_ref().unwrap_or(traversal);
     let estimated = options.estimate.then(|| graph::with_expected_rows(traversal, configuration, facts));

@@ -9,9 +9,10 @@
 //! Ids are always the beginning. Without statistics, rows begin where the traversal begins.
 
 use super::estimate::Estimator;
+use super::exact::{self, Search};
 use super::progress::Building;
 use super::tally::{self, Tally};
-use super::{Move, Order, QueryGraph, exact};
+use super::{Move, Order, QueryGraph};
 use crate::facts::GraphFacts;
 
 /// An order replaces the written one if that costs at least this many times as much.
@@ -49,41 +50,44 @@ pub(super) fn written(graph: &QueryGraph) -> Order {
     building.order
 }
 
-/// The cost of the cheapest order in nanoseconds.
-pub(super) fn cheapest_cost(graph: &QueryGraph, estimator: &Estimator<'_>) -> f64 {
+/// The cost of the cheapest greedy order, or of the written one, in nanoseconds.
+pub(super) fn greedy_cost(graph: &QueryGraph, estimator: &Estimator<'_>) -> f64 {
     let as_written = Tally::of(graph, estimator, &written(graph)).cost;
-    let best = best(graph, estimator, true, as_written);
-    best.map_or(as_written, |best| best.cost.min(as_written))
+    greedy_best(graph, estimator, &starts(graph, estimator), true).map_or(as_written, |best| best.cost.min(as_written))
 }
 
-/// The cheapest order, as far as statistics tell.
-pub(super) fn cheapest(graph: &QueryGraph, facts: &GraphFacts) -> Chosen {
+/// Returns true if an order costs less than a bound, in nanoseconds, though no greedy one does.
+pub(super) fn has_order_below(graph: &QueryGraph, estimator: &Estimator<'_>, bound: f64) -> bool {
+    bound > SEARCHED && exact::search(graph, estimator, &starts(graph, estimator), true, bound).order.is_some()
+}
+
+/// The cheapest order, as far as statistics tell. `is_shown`: `explain()` shows the rows that are expected of it.
+/// `searches`: all orders may be looked at.
+pub(super) fn cheapest(graph: &QueryGraph, facts: &GraphFacts, is_shown: bool, searches: bool) -> Chosen {
     let estimator = Estimator::new(graph, facts);
     let as_written = written(graph);
     let written_cost = Tally::of(graph, &estimator, &as_written).cost;
-    let least = written_cost / GAIN;
-    let best = if written_cost >= LIGHT { best(graph, &estimator, graph.may_name, least) } else { None };
-    let expected = |order: &Order| tally::rows_shown(graph, &estimator, order);
-    match best {
-        Some(Best { order, cost, is_cut }) if cost < least && order != as_written => {
-            let by = if estimator.is_informed() { "by statistics" } else { "without statistics" };
-            let greedily = if is_cut { ", greedily, since there are many orders" } else { "" };
-            let (rows, before) = (expected(&order), expected(&as_written));
-            let shown = Some(format!("{by}{greedily}; expected rows {rows}; as written {before}"));
-            Chosen { order: Some(order), is_written: false, shown }
+    let bound = written_cost / GAIN;
+    let best = if written_cost >= LIGHT { best(graph, &estimator, bound, searches) } else { None };
+    let chosen = best.filter(|best| best.cost < bound && best.order != as_written);
+    let shown = is_shown.then(|| {
+        let expected = |order: &Order| tally::rows_shown(graph, &estimator, order);
+        let before = expected(&as_written);
+        match &chosen {
+            Some(Best { order, is_cut, .. }) => {
+                let by = if estimator.is_informed() { "by statistics" } else { "without statistics" };
+                let greedily = if *is_cut { ", greedily, since there are many orders" } else { "" };
+                format!("{by}{greedily}; expected rows {}; as written {before}", expected(order))
+            }
+            None if !estimator.is_informed() => "as written, since there are no statistics yet".to_owned(),
+            None => {
+                let is_light = written_cost < LIGHT;
+                let reason = if is_light { "it is light" } else { "no other order would cost much less" };
+                format!("as written, since {reason}; expected rows {before}")
+            }
         }
-        _ => {
-            let shown = match estimator.is_informed() {
-                false => "as written, since there are no statistics yet".to_owned(),
-                true => {
-                    let is_light = written_cost < LIGHT;
-                    let reason = if is_light { "it is light" } else { "no other order would cost much less" };
-                    format!("as written, since {reason}; expected rows {}", expected(&as_written))
-                }
-            };
-            Chosen { order: None, is_written: true, shown: Some(shown) }
-        }
-    }
+    });
+    Chosen { is_written: chosen.is_none(), order: chosen.map(|best| best.order), shown }
 }
 
 /// The cheapest order that was found.
@@ -95,9 +99,21 @@ struct Best {
 }
 
 /// The cheapest of the greedy orders and, if these are costly, of all orders. Of the latter, only those that cost less
-/// than `bound` matter. `may_name`: rows may keep objects under names.
-fn best(graph: &QueryGraph, estimator: &Estimator<'_>, may_name: bool, bound: f64) -> Option<Best> {
+/// than `bound` matter.
+fn best(graph: &QueryGraph, estimator: &Estimator<'_>, bound: f64, searches: bool) -> Option<Best> {
     let starts = starts(graph, estimator);
+    let greedy = greedy_best(graph, estimator, &starts, graph.may_name);
+    let bound = greedy.as_ref().map_or(bound, |greedy| greedy.cost.min(bound));
+    if !searches || bound <= SEARCHED {
+        return greedy;
+    }
+    let Search { order, is_cut } = exact::search(graph, estimator, &starts, graph.may_name, bound);
+    let found = order.map(|(order, cost)| Best { order, cost, is_cut });
+    found.or(greedy.map(|greedy| Best { is_cut, ..greedy }))
+}
+
+/// The cheapest of the greedy orders. `may_name`: rows may keep objects under names.
+fn greedy_best(graph: &QueryGraph, estimator: &Estimator<'_>, starts: &[usize], may_name: bool) -> Option<Best> {
     let mut best: Option<Best> = None;
     for &start in starts.iter().take(STARTS_MAX) {
         let order = greedy(graph, estimator, start);
@@ -107,15 +123,6 @@ fn best(graph: &QueryGraph, estimator: &Estimator<'_>, may_name: bool, bound: f6
         let cost = Tally::of(graph, estimator, &order).cost;
         if best.as_ref().is_none_or(|known| cost < known.cost) {
             best = Some(Best { order, cost, is_cut: false });
-        }
-    }
-    let bound = best.as_ref().map_or(bound, |best| best.cost.min(bound));
-    if bound > SEARCHED {
-        let search = exact::search(graph, estimator, &starts, may_name, bound);
-        match (search.order, &mut best) {
-            (Some((order, cost)), _) => best = Some(Best { order, cost, is_cut: search.is_cut }),
-            (None, Some(best)) => best.is_cut = search.is_cut,
-            (None, None) => {}
         }
     }
     best

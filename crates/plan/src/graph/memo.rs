@@ -8,9 +8,9 @@ use super::estimate::{Hop, Part};
 /// The most places of a variable that a new one is compared with, newest first.
 const COMPARED_MAX: usize = 8;
 
-/// The number of [`Whereabouts`].
+/// The number of [`Whereabouts`]. Greedy orders from six variables and a search make at most some ten thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place(u32);
+pub(super) struct Place(u16);
 
 /// Where the rows of a variable are.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,19 +62,20 @@ impl Memo {
         let of_variable = places.filter(|(_, known)| known.variable == whereabouts.variable).take(COMPARED_MAX);
         let known = of_variable.filter(|(_, known)| **known == whereabouts).map(|(at, _)| at).next();
         let at = known.unwrap_or_else(|| {
+            debug_assert!(self.places.len() <= usize::from(u16::MAX), "places have numbers of their own");
             self.places.push(whereabouts);
             self.of_places.resize(self.places.len() * self.atoms, AtPlace::default());
             self.places.len() - 1
         });
-        Place(at as u32)
+        Place(at as u16)
     }
 
     pub fn at(&self, place: Place) -> &Whereabouts {
-        &self.places[place.0 as usize]
+        &self.places[usize::from(place.0)]
     }
 
     fn index(&self, place: Place, atom: usize) -> usize {
-        place.0 as usize * self.atoms + atom
+        usize::from(place.0) * self.atoms + atom
     }
 
     fn side(&self, atom: usize, direction: Direction) -> usize {

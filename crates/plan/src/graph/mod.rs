@@ -41,7 +41,7 @@ use mangrove_gremlin::Position;
 
 use crate::facts::GraphFacts;
 use crate::logical::{Condition, Configuration, Name, Operand, Step, Traversal};
-use crate::options::Planner;
+use crate::options::{PlanOptions, Planner};
 use preconditions::Declined;
 use progress::Progress;
 
@@ -174,19 +174,20 @@ pub fn may_reorder(traversal: &Traversal, configuration: &Configuration, planner
         && (build::may_have_orders(&traversal.steps) || count::may_be_counted(&traversal.steps))
 }
 
-/// Chooses the order of a traversal's first steps.
+/// Chooses the order of a traversal's first steps. `is_counted`: most runs make no rows in this order.
 pub(crate) fn reorder(
     traversal: &Traversal,
     configuration: &Configuration,
     facts: &GraphFacts,
-    planner: Planner,
+    options: PlanOptions,
+    is_counted: bool,
 ) -> Reordered {
     let kept = |declined: Declined| Reordered {
         traversal: None,
         choice: declined.map(|reason| format!("as written, since {reason}")),
         has_choice: false,
     };
-    let planner = configuration.planner_or(planner);
+    let planner = configuration.planner_or(options.planner);
     if planner == Planner::Written {
         return kept(build::may_have_orders(&traversal.steps).then_some("the planner is told to keep it"));
     }
@@ -196,7 +197,7 @@ pub(crate) fn reorder(
     };
     let chosen = match planner {
         Planner::Forced(seed) => choose::at_random(&graph, seed),
-        Planner::Written | Planner::Greedy => choose::cheapest(&graph, facts),
+        Planner::Written | Planner::Greedy => choose::cheapest(&graph, facts, options.estimate, !is_counted),
     };
     let order = chosen.order.unwrap_or_else(|| choose::written(&graph));
     let stays = chosen.is_written && !graph.has_late_conditions;

@@ -94,13 +94,13 @@ impl<'g> Tally<'g> {
     /// Makes the last move of an order.
     pub fn make_last(&mut self, last: Move) {
         let graph = self.progress.graph;
-        let before = *self;
+        let (cost, held) = (self.cost, self.held);
         self.make(last);
         if let Move::Hop { atom, from } = last {
             let is_counted = graph.sink.is_none() && graph.merges;
             if is_counted && graph.variables[graph.atoms[atom].other(from)].conditions.is_empty() {
                 // The ends are only counted.
-                self.cost = before.cost + before.held * cost::DEGREE;
+                self.cost = cost + held * cost::DEGREE;
             }
         }
     }

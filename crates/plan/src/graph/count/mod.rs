@@ -30,7 +30,7 @@ mod cost;
 mod forms;
 mod read;
 
-use super::choose::{GAIN, LIGHT, cheapest_cost};
+use super::choose::{GAIN, LIGHT, greedy_cost, has_order_below};
 use super::estimate::Estimator;
 use super::preconditions::Declined;
 use crate::facts::GraphFacts;
@@ -97,7 +97,7 @@ fn choose(
     if !estimator.is_informed() {
         return Err(None);
     }
-    let with_rows = cheapest_cost(&pattern.graph, &estimator);
+    let with_rows = greedy_cost(&pattern.graph, &estimator);
     if with_rows < LIGHT {
         return Err(None);
     }
@@ -107,7 +107,7 @@ fn choose(
     // What weights cost is nearly certain: each edge is looked at once. What rows cost is a guess. Yet rows of vertices
     // are merged, too, so weights save less where vertices are the results.
     let gain = if pattern.of == CountOf::EachRoot { GAIN } else { 1.0 };
-    if cost * gain >= with_rows {
+    if cost * gain >= with_rows || has_order_below(&pattern.graph, &estimator, cost * gain) {
         return Err(Some("weighing would not cost less"));
     }
     let millis = |nanos: f64| format!("{:.1} ms", nanos / 1e6);
