@@ -7,6 +7,7 @@
 //! | `index [edge] [ordered] [unique] [LABEL.]KEY[,KEY…]` | the graph has an index from there on |
 //! | `vertices LABEL COUNT` | its statistics have so many vertices with a label |
 //! | `edges LABEL out LABEL COUNT SOURCES`, with `in` too | vertices with a label have so many edges, and so many have any |
+//! | the same, and `SQUARES` | so many are the squares of the degrees together; otherwise degrees are equal |
 //! | `> TRAVERSAL` | the lines up to the next empty one are its plan |
 //!
 //! `MANGROVE_UPDATE=1` writes the current plans: read the difference in review.
@@ -84,12 +85,13 @@ impl Counted {
                 let label = self.label(label);
                 self.vertices.push((label, count(vertices)));
             }
-            ["edges", of, direction, label, edges, sources] => {
+            ["edges", of, direction, label, edges, sources, ref squares @ ..] => {
                 let of = self.label(of);
                 let direction = if direction == "out" { Direction::Out } else { Direction::In };
                 let table = EdgeTable { direction, label: self.label(label) };
                 let (edges, sources) = (count(edges), count(sources));
-                let squares = (edges * edges) as f64 / sources as f64;
+                let equal = (edges * edges) as f64 / sources as f64;
+                let squares = squares.first().map_or(equal, |squares| count(squares) as f64);
                 let (max_degree, buckets) = (edges / sources, Box::default());
                 self.tables.push((of, DegreeStatistics { table, edges, sources, max_degree, squares, buckets }));
             }

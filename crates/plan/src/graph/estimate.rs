@@ -187,7 +187,8 @@ impl<'a> Estimator<'a> {
         let left = Whereabouts { variable: *variable, parts: left, domain: *domain };
         // The edges are spread over the label sets that edges of their kind lead to.
         let mut parts = Vec::new();
-        let (mut neighbors, mut rows, mut domain) = (0.0, 0.0, 0.0);
+        let (mut neighbors, mut rows) = (0.0, 0.0);
+        let mut reached: Vec<(&LabelStatistics, u64)> = Vec::new();
         for (arrival, count) in followed {
             let degrees = statistics.labels().iter().filter_map(|label| Some((label, label.degrees(arrival)?)));
             let all: f64 = degrees.clone().map(|(_, degrees)| degrees.edges as f64).sum();
@@ -195,11 +196,16 @@ impl<'a> Estimator<'a> {
             for (label, degrees) in degrees.filter(|(label, _)| sets.takes(label.label)) {
                 let share = count * degrees.edges as f64 / all.max(1.0);
                 rows += share * part;
-                domain += degrees.sources as f64 * part;
+                match reached.iter_mut().find(|(other, _)| other.label == label.label) {
+                    Some((_, ends)) => *ends += degrees.sources,
+                    None => reached.push((label, degrees.sources)),
+                }
                 parts.push(Part { label: label.label, arrival: Some(arrival), share });
             }
         }
         normalize(&mut parts);
+        // A vertex may have edges of several of the tables.
+        let domain = part * reached.iter().map(|(label, ends)| label.vertices.min(*ends) as f64).sum::<f64>();
         let (left, end) = (memo.place(left), memo.place(Whereabouts { variable: to, parts, domain }));
         Hop { neighbors, rows, plain, end, left }
     }

@@ -94,24 +94,24 @@ impl<'g> Tally<'g> {
     /// Makes the last move of an order.
     pub fn make_last(&mut self, last: Move) {
         let graph = self.progress.graph;
-        let (cost, held) = (self.cost, self.held);
+        let (cost, held, merged) = (self.cost, self.held, self.merged_before(last));
         self.make(last);
-        if let Move::Hop { atom, from } = last {
+        if let Move::Hop { .. } = last {
             let is_counted = graph.sink.is_none() && graph.merges;
-            if is_counted && graph.variables[graph.atoms[atom].other(from)].conditions.is_empty() {
-                // The ends are only counted.
-                self.cost = cost + held * cost::DEGREE;
+            if is_counted && graph.variables[self.progress.current].conditions.is_empty() {
+                // The ends are only counted. A `select()` before them is left out, and rows are merged, too.
+                self.cost = cost + merged.map_or(0.0, |_| held * cost::MERGE) + merged.unwrap_or(held) * cost::DEGREE;
             }
         }
     }
 
     /// Makes a move.
     pub fn make(&mut self, next: Move) {
-        let (graph, is_first) = (self.progress.graph, self.progress.atoms == 0);
+        let (graph, merged) = (self.progress.graph, self.merged_before(next));
         let goes_back = self.progress.make(next);
         self.select(goes_back);
         match next {
-            Move::Hop { atom, from } => self.hop(atom, from, is_first),
+            Move::Hop { atom, from } => self.hop(atom, from, merged),
             Move::Close { atom, from } => {
                 let ends = &graph.atoms[atom];
                 let to = ends.other(from);
@@ -155,11 +155,22 @@ impl<'g> Tally<'g> {
         self.rows * each * if from == self.progress.current { 1.0 } else { 1.02 }
     }
 
-    fn hop(&mut self, atom: usize, from: usize, is_first: bool) {
+    /// The rows that are left if equal ones are merged before a hop; `None` if they are not.
+    fn merged_before(&self, next: Move) -> Option<f64> {
+        let is_first = self.progress.atoms == 0;
+        match next {
+            Move::Hop { from, .. } if self.progress.graph.merges && !self.names && !is_first => {
+                Some(self.estimator.distinct(self.at[from], self.held))
+            }
+            _ => None,
+        }
+    }
+
+    fn hop(&mut self, atom: usize, from: usize, merged: Option<f64>) {
         let graph = self.progress.graph;
-        if graph.merges && !self.names && !is_first {
+        if let Some(merged) = merged {
             self.cost += self.held * cost::MERGE;
-            self.held = self.estimator.distinct(self.at[from], self.held);
+            self.held = merged;
         }
         let ends = &graph.atoms[atom];
         let to = ends.other(from);
