@@ -2,7 +2,7 @@
 //!
 //! What an order costs from a point on depends on little of what was done before: on the set of atoms that were
 //! followed, and on the variable that rows are at. Of all orders that come to the same point, only the cheapest is kept.
-//! So a pattern of ten hops in a row has some hundred points, and millions of orders. Tests are made as soon as their
+//! So a star of nine hops has some hundred points, and some hundred thousand orders. Tests are made as soon as their
 //! variables are bound, so the atoms say which of them were made.
 //!
 //! Two things are approximated. Orders that come to one point are expected to make the same rows, as they are the same
@@ -56,6 +56,7 @@ pub(super) fn search(
     may_name: bool,
     mut bound: f64,
 ) -> Search {
+    let pairs_max = PAIRS_MAX.min((bound / PAIR) as usize);
     let mut order = None;
     for straight in starts.iter().filter_map(|start| straight(graph, *start)) {
         let cost = Tally::of(graph, estimator, &straight).cost;
@@ -75,7 +76,6 @@ pub(super) fn search(
         }
     }
     let mut best = None;
-    let pairs_max = PAIRS_MAX.min((bound / PAIR) as usize);
     let mut points: HashMap<u64, usize, BuildHasherDefault<OfPoint>> = HashMap::default();
     let mut layer = 0..entries.len();
     for followed in 1..=graph.atoms.len() {

@@ -11,18 +11,18 @@ use crate::facts::{Figures, GraphFacts};
 use crate::graph::choose;
 
 /// The labels of vertices and of edges, by number.
-const LABELS: [&str; 7] = ["person", "post", "city", "knows", "likes", "wrote", "lives"];
+pub(super) const LABELS: [&str; 7] = ["person", "post", "city", "knows", "likes", "wrote", "lives"];
 const VERTEX_LABELS: usize = 3;
 
 /// A graph as lists: the labels of its vertices, and edges with source, label and target.
-struct Lists {
+pub(super) struct Lists {
     labels: Vec<usize>,
     edges: Vec<(usize, usize, usize)>,
 }
 
 /// People, the posts that they write and like, and the cities that they live in. Who knows many also writes many posts
 /// and lives in a large city: degrees depend on one another.
-fn network(seed: u64, power: i32) -> Lists {
+pub(super) fn network(seed: u64, power: i32) -> Lists {
     const PEOPLE: usize = 400;
     const POSTS: usize = 1_000;
     const CITIES: usize = 20;
@@ -47,7 +47,7 @@ fn network(seed: u64, power: i32) -> Lists {
 
 impl Lists {
     /// The statistics of the graph, by a plain count.
-    fn facts(&self) -> GraphFacts {
+    pub fn facts(&self) -> GraphFacts {
         let mut degrees: BTreeMap<(usize, bool, usize), Vec<u64>> = BTreeMap::new();
         for &(source, label, target) in &self.edges {
             for (end, is_incoming) in [(source, false), (target, true)] {
