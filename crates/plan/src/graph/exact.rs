@@ -42,8 +42,7 @@ pub(super) struct Search {
 /// An order up to a point.
 struct Entry<'g> {
     tally: Tally<'g>,
-    /// The last atom that was followed, and the entry that it was followed from. The number of the entry is its own at
-    /// the beginning of an order.
+    /// The entry that it goes on from, and the move that follows an atom from there; `None` at its beginning.
     last: Option<(usize, Move)>,
 }
 
