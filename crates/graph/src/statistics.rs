@@ -6,12 +6,13 @@
 //! - the number of vertices,
 //! - for each direction and edge label set a [`DegreeStatistics`]: the number of edges, of vertices with at least one,
 //!   the largest degree, and the degrees by powers of two,
+//! - where these edges lead: the part of them that has its other end at each label set,
 //! - the *pair moments* of the tables with the most edges ([`LabelStatistics::moment`]). The moment of two tables is
 //!   the sum over all vertices of the products of the two degrees. It is the number of walks of two steps whose middle
 //!   vertex has this label set: one edge of the first table and one of the second.
 //!
-//! A *table* is a direction and an edge label set, seen from the vertices of one label set. All counts are exact for
-//! the snapshot. Sums of products are floats, and exact up to 2^53.
+//! A *table* is a direction and an edge label set, seen from the vertices of one label set. All counts but the parts of
+//! edges by their ends are exact for the snapshot. Sums of products are floats, and exact up to 2^53.
 
 use crate::ids::{IndexId, LabelSetId};
 use crate::value::Direction;
@@ -78,6 +79,9 @@ pub struct DegreeStatistics {
     /// one those that fit into no other. Empty buckets at the end are left out. There is none at all for tables beyond
     /// [`BUCKETED_TABLES_MAX`].
     pub buckets: Box<[DegreeBucket]>,
+    /// The label sets of the vertices at the other ends, ascending, and the part of the edges that leads to each; the
+    /// parts add up to 1. If there are many edges, the parts are those of a sample. It may be empty if nothing is known.
+    pub ends: Box<[(LabelSetId, f64)]>,
 }
 
 /// The vertices whose degrees are between two powers of two.
@@ -171,7 +175,8 @@ impl Statistics {
     /// The memory that the value takes, in bytes.
     pub fn bytes(&self) -> usize {
         let of_label = |label: &LabelStatistics| {
-            let buckets = label.tables.iter().map(|degrees| size_of_val(&*degrees.buckets)).sum::<usize>();
+            let of_table = |degrees: &DegreeStatistics| size_of_val(&*degrees.buckets) + size_of_val(&*degrees.ends);
+            let buckets = label.tables.iter().map(of_table).sum::<usize>();
             let moments = size_of_val(&*label.moments.tables) + size_of_val(&*label.moments.sums);
             label.tables.capacity() * size_of::<DegreeStatistics>() + buckets + moments
         };
@@ -188,6 +193,12 @@ impl LabelStatistics {
     pub fn new(label: LabelSetId, vertices: u64, tables: Vec<DegreeStatistics>, moments: PairMoments) -> Self {
         debug_assert!(tables.is_sorted_by_key(|degrees| degrees.table.order()), "tables have an order");
         LabelStatistics { label, vertices, tables, moments }
+    }
+
+    /// The same vertices with other figures of their tables, which are the same tables.
+    #[must_use]
+    pub fn with_tables(&self, tables: Vec<DegreeStatistics>) -> Self {
+        LabelStatistics::new(self.label, self.vertices, tables, self.moments.clone())
     }
 
     /// The tables in which a vertex has an edge: outgoing ones first, then by label set.
@@ -244,6 +255,7 @@ mod tests {
             max_degree: 1,
             squares: 7.0,
             buckets: Box::default(),
+            ends: Box::default(),
         };
         let mut tables: Vec<DegreeStatistics> = keys.iter().rev().map(|&key| degrees(key)).collect();
         sort_tables(&mut tables);

@@ -8,6 +8,7 @@
 //! | `vertices LABEL COUNT` | its statistics have so many vertices with a label |
 //! | `edges LABEL out LABEL COUNT SOURCES`, with `in` too | vertices with a label have so many edges, and so many have any |
 //! | the same, and `SQUARES` | so many are the squares of the degrees together; otherwise degrees are equal |
+//! | `ends LABEL out LABEL LABEL PERCENT …`, with `in` too | so many of these edges lead to vertices with a label |
 //! | `> TRAVERSAL` | the lines up to the next empty one are its plan |
 //!
 //! `MANGROVE_UPDATE=1` writes the current plans: read the difference in review.
@@ -92,8 +93,17 @@ impl Counted {
                 let (edges, sources) = (count(edges), count(sources));
                 let equal = (edges * edges) as f64 / sources as f64;
                 let squares = squares.first().map_or(equal, |squares| count(squares) as f64);
-                let (max_degree, buckets) = (edges / sources, Box::default());
-                self.tables.push((of, DegreeStatistics { table, edges, sources, max_degree, squares, buckets }));
+                let (max_degree, buckets, ends) = (edges / sources, Box::default(), Box::default());
+                self.tables.push((of, DegreeStatistics { table, edges, sources, max_degree, squares, buckets, ends }));
+            }
+            ["ends", of, direction, label, ref ends @ ..] => {
+                let direction = if direction == "out" { Direction::Out } else { Direction::In };
+                let (of, table) = (self.label(of), EdgeTable { direction, label: self.label(label) });
+                let part = |end: &[&str]| (self.label(end[0]), count(end[1]) as f64 / 100.0);
+                let mut ends: Vec<_> = ends.chunks(2).map(part).collect();
+                ends.sort_by_key(|(label, _)| *label);
+                let known = self.tables.iter_mut().find(|(other, degrees)| *other == of && degrees.table == table);
+                known.unwrap_or_else(|| panic!("{line}: its edges are not counted")).1.ends = ends.into();
             }
             _ => return false,
         }

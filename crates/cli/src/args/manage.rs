@@ -273,6 +273,9 @@ pub enum InspectCommand {
         /// Also how many vertices have degrees from each power of two on
         #[arg(long)]
         histogram: bool,
+        /// Also which part of the edges leads to vertices of each label
+        #[arg(long)]
+        ends: bool,
         /// Also how many pairs of edges the vertices with --label have, by the labels of the edges
         #[arg(long, requires = "label")]
         walks: bool,

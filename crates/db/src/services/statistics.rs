@@ -18,6 +18,8 @@ struct Wanted<'a> {
     edge: Option<&'a str>,
     /// Also rows for the buckets of degrees.
     histogram: bool,
+    /// Also rows for the labels that edges lead to.
+    ends: bool,
     /// Also rows for the walks of two edges.
     walks: bool,
 }
@@ -30,6 +32,7 @@ pub(super) fn statistics(database: &Database, arguments: &Arguments<'_>) -> Resu
         label: arguments.text("label")?,
         edge: arguments.text("edge")?,
         histogram: arguments.flag("histogram")?,
+        ends: arguments.flag("ends")?,
         walks: arguments.flag("walks")?,
     };
     if wanted.walks && wanted.label.is_none() {
@@ -90,6 +93,9 @@ impl Wanted<'_> {
             if self.histogram {
                 self.add_buckets(&name, degrees, rows);
             }
+            if self.ends {
+                self.add_ends(&name, degrees, rows);
+            }
         }
         if self.walks {
             let pairs = tables().enumerate().flat_map(|(at, a)| tables().skip(at).map(move |b| (a, b)));
@@ -120,6 +126,19 @@ impl Wanted<'_> {
                 ("degree_from", count(from)),
                 ("vertices", count(bucket.count)),
                 ("edges", count(bucket.sum)),
+            ]));
+        }
+    }
+
+    fn add_ends(&self, name: &Value, degrees: &DegreeStatistics, rows: &mut Vec<Value>) {
+        for (end, part) in &degrees.ends {
+            rows.push(row([
+                ("fact", "ends".into()),
+                ("label", name.clone()),
+                ("direction", direction(degrees.table)),
+                ("edge", self.name(degrees.table.label)),
+                ("end", self.name(*end)),
+                ("part", (*part).into()),
             ]));
         }
     }

@@ -18,7 +18,7 @@
 
 use std::cell::RefCell;
 
-use mangrove_graph::statistics::{EdgeTable, LabelStatistics, Statistics};
+use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, Statistics};
 use mangrove_graph::{Direction, ElementKind, LabelSetId};
 use mangrove_gremlin::Comparison;
 
@@ -161,12 +161,13 @@ impl<'a> Estimator<'a> {
             let (neighbors, rows) = (UNKNOWN_DEGREE, UNKNOWN_DEGREE * part);
             return Hop { neighbors, rows, plain: UNKNOWN_DEGREE, end: memo.place(end), left: from };
         };
-        let mut followed: Vec<(EdgeTable, f64)> = Vec::new();
+        let mut followed: Vec<Followed<'_>> = Vec::new();
         let mut left: Vec<Part> = Vec::new();
         let mut plain = 0.0;
         let Whereabouts { variable, parts, domain } = memo.at(from);
         for part in parts {
-            self.each_table(part, atom, direction, |table, each, mean| {
+            self.each_table(part, atom, direction, |degrees, each, mean| {
+                let table = degrees.table;
                 let count = part.share * each;
                 plain += part.share * mean;
                 if count > 0.0 {
@@ -176,31 +177,54 @@ impl<'a> Estimator<'a> {
                         None => left.push(Part { label: part.label, arrival, share: count }),
                     }
                     let reversed = EdgeTable { direction: table.direction.reverse(), label: table.label };
-                    match followed.iter_mut().find(|(other, _)| *other == reversed) {
-                        Some((_, other)) => *other += count,
-                        None => followed.push((reversed, count)),
+                    // If it is not known where they lead, it does not matter where they begin.
+                    let is_same = |other: &&mut Followed<'_>| {
+                        other.arrival == reversed && (other.from == part.label || degrees.ends.is_empty())
+                    };
+                    match followed.iter_mut().find(is_same) {
+                        Some(other) => other.count += count,
+                        None => {
+                            followed.push(Followed { from: part.label, arrival: reversed, ends: &degrees.ends, count });
+                        }
                     }
                 }
             });
         }
         normalize(&mut left);
         let left = Whereabouts { variable: *variable, parts: left, domain: *domain };
-        // The edges are spread over the label sets that edges of their kind lead to.
-        let mut parts = Vec::new();
+        // The edges are spread over the label sets that they lead to, or if that is not known, over those that edges of
+        // their kind lead to.
+        let mut parts: Vec<Part> = Vec::new();
         let (mut neighbors, mut rows) = (0.0, 0.0);
         let mut reached: Vec<(&LabelStatistics, u64)> = Vec::new();
-        for (arrival, count) in followed {
-            let degrees = statistics.labels().iter().filter_map(|label| Some((label, label.degrees(arrival)?)));
-            let all: f64 = degrees.clone().map(|(_, degrees)| degrees.edges as f64).sum();
+        for Followed { arrival, ends, count, .. } in followed {
             neighbors += count;
-            for (label, degrees) in degrees.filter(|(label, _)| sets.takes(label.label)) {
-                let share = count * degrees.edges as f64 / all.max(1.0);
+            let mut lead = |label: &'a LabelStatistics, share: f64| {
+                if !sets.takes(label.label) {
+                    return;
+                }
                 rows += share * part;
-                match reached.iter_mut().find(|(other, _)| other.label == label.label) {
-                    Some((_, ends)) => *ends += degrees.sources,
-                    None => reached.push((label, degrees.sources)),
+                let is_same = |other: &&mut Part| other.label == label.label && other.arrival == Some(arrival);
+                if let Some(other) = parts.iter_mut().find(is_same) {
+                    other.share += share;
+                    return;
                 }
                 parts.push(Part { label: label.label, arrival: Some(arrival), share });
+                let sources = label.degrees(arrival).map_or(0, |degrees| degrees.sources);
+                match reached.iter_mut().find(|(other, _)| other.label == label.label) {
+                    Some((_, ends)) => *ends += sources,
+                    None => reached.push((label, sources)),
+                }
+            };
+            for (label, part) in ends {
+                if let Some(label) = statistics.label(*label) {
+                    lead(label, count * part);
+                }
+            }
+            if ends.is_empty() {
+                let degrees = statistics.labels().iter().filter_map(|label| Some((label, label.degrees(arrival)?)));
+                let all: f64 = degrees.clone().map(|(_, degrees)| degrees.edges as f64).sum();
+                degrees.for_each(|(label, degrees)| lead(label, count * degrees.edges as f64 / all.max(1.0)));
             }
         }
         normalize(&mut parts);
@@ -278,7 +302,13 @@ impl<'a> Estimator<'a> {
 
     /// Calls `each` with the tables of a label set that a hop follows, how many edges it follows there from a row of a
     /// part, and from any vertex of the label set.
-    fn each_table(&self, part: &Part, atom: usize, direction: Direction, mut each: impl FnMut(EdgeTable, f64, f64)) {
+    fn each_table(
+        &self,
+        part: &Part,
+        atom: usize,
+        direction: Direction,
+        mut each: impl FnMut(&'a DegreeStatistics, f64, f64),
+    ) {
         let Some(label) = self.statistics.and_then(|statistics| statistics.label(part.label)) else { return };
         let came = part.arrival.and_then(|arrival| label.degrees(arrival));
         for degrees in label.tables() {
@@ -288,9 +318,19 @@ impl<'a> Estimator<'a> {
             let mean = degrees.edges as f64 / label.vertices.max(1) as f64;
             let moment = came.and_then(|came| Some((label.moment(came.table, degrees.table)?, came.edges)));
             let count = moment.map_or(mean, |(moment, edges)| moment / edges.max(1) as f64);
-            each(degrees.table, count, mean);
+            each(degrees, count, mean);
         }
     }
+}
+
+/// Edges of one table that a hop follows from the vertices of one label set.
+struct Followed<'a> {
+    from: LabelSetId,
+    /// The table as the vertices at the other ends see it.
+    arrival: EdgeTable,
+    /// The parts of the edges by the label sets that they lead to; empty if that is not known.
+    ends: &'a [(LabelSetId, f64)],
+    count: f64,
 }
 
 /// Vertices and their edges.

@@ -8,11 +8,14 @@
 //! The degrees of a page are read from the descriptors of its tables. A clean run is one word; only the cells of other
 //! lists are looked at. A vertex that the snapshot does not see has no visible edge (GRAPH-2), so its degree is 0.
 //!
+//! Of the edges of each table, some are followed, so that it is known to which label sets they lead (`ends`).
+//!
 //! Pair moments need the degrees of a vertex in two tables at once, so those of one page are kept in columns. A label
 //! set with few tables has a column for each. Which tables of another one have the most edges is known only at the end,
 //! so a second round over its pages makes their moments.
 
 mod columns;
+mod ends;
 mod tally;
 
 use std::collections::BTreeMap;
@@ -22,6 +25,7 @@ use mangrove_graph::{Direction, LabelSetId};
 use mangrove_reclaim::epoch;
 
 use self::columns::Columns;
+use self::ends::Sources;
 use self::tally::LabelTally;
 use crate::adjacency::clean_run_len;
 use crate::page::{Tablet, VertexPage};
@@ -61,6 +65,7 @@ pub struct StatisticsPass {
 struct Buffers {
     words: Vec<u64>,
     columns: Columns,
+    sources: Sources,
 }
 
 impl Default for StatisticsPass {
@@ -146,7 +151,7 @@ impl StatisticsPass {
             let are_kept_counts_seen = view.snapshot.txn == 0 && view.store.installing.is_idle();
             tally.vertices += count_page(&page.core, &view.snapshot, are_kept_counts_seen);
         }
-        let Buffers { words, columns } = &mut self.buffers;
+        let Buffers { words, columns, sources } = &mut self.buffers;
         columns.clear();
         for direction in [Direction::Out, Direction::In] {
             page.tables(direction).each_while(|_, label, table| {
@@ -164,6 +169,7 @@ impl StatisticsPass {
                     return true;
                 }
                 words.clear();
+                sources.clear();
                 table.append_words(page.core.used(), words, &pin);
                 looked += words.len();
                 let mut sums = (self.round == Round::Counting).then(|| tally.table(place));
@@ -183,10 +189,14 @@ impl StatisticsPass {
                     }
                     if let Some(sums) = &mut sums {
                         sums.add(degree);
+                        sources.push((word, degree));
                     }
                     if let Some(column) = &mut column {
                         column.set(at, degree);
                     }
+                }
+                if let Some(sums) = &mut sums {
+                    looked += sums.ends.add(view, (tablet, table), sources, &pin);
                 }
                 true
             });

@@ -39,7 +39,15 @@ fn independent(numbers: &mut Numbers) -> GraphFacts {
                 let sources = edges.min(vertices[end]);
                 let (max_degree, buckets) = (edges, Box::default());
                 let squares = (edges * edges) as f64 / vertices[end] as f64;
-                tables[end].push(DegreeStatistics { table, edges, sources, max_degree, squares, buckets });
+                tables[end].push(DegreeStatistics {
+                    table,
+                    edges,
+                    sources,
+                    max_degree,
+                    squares,
+                    buckets,
+                    ends: Box::default(),
+                });
             }
         }
     }

@@ -13,6 +13,8 @@ use mangrove_graph::statistics::{
     PairMoments, degree_bucket, sort_tables,
 };
 
+use super::ends::Ends;
+
 /// The sums of one table.
 #[derive(Debug)]
 pub(super) struct TableTally {
@@ -23,6 +25,7 @@ pub(super) struct TableTally {
     /// The sum of squares; with buckets it is there.
     squares: f64,
     buckets: Option<Box<[DegreeBucket; DEGREE_BUCKETS]>>,
+    pub(super) ends: Ends,
 }
 
 impl TableTally {
@@ -46,7 +49,7 @@ impl TableTally {
 
     /// The statistics of the table, if an edge was counted, among so many vertices.
     fn finish(self, vertices: u64) -> Option<DegreeStatistics> {
-        let TableTally { table, edges, sources, max_degree, squares, buckets } = self;
+        let TableTally { table, edges, sources, max_degree, squares, buckets, ends } = self;
         let mut buckets = buckets.map_or(Vec::new(), |buckets| buckets.to_vec());
         let squares = squares + buckets.iter().map(|bucket| bucket.squares).sum::<f64>();
         if let Some(zero) = buckets.first_mut() {
@@ -55,7 +58,15 @@ impl TableTally {
         let len = buckets.iter().rposition(|bucket| bucket.count > 0).map_or(0, |last| last + 1);
         buckets.truncate(len);
         let buckets = buckets.into();
-        (edges > 0).then_some(DegreeStatistics { table, edges, sources, max_degree, squares, buckets })
+        (edges > 0).then_some(DegreeStatistics {
+            table,
+            edges,
+            sources,
+            max_degree,
+            squares,
+            buckets,
+            ends: ends.parts(),
+        })
     }
 }
 
@@ -89,7 +100,8 @@ impl LabelTally {
         let has_buckets = *bucketed < BUCKETED_TABLES_MAX;
         *bucketed += usize::from(has_buckets);
         let buckets = has_buckets.then(|| Box::new([DegreeBucket::default(); DEGREE_BUCKETS]));
-        self.tables.push(TableTally { table, edges: 0, sources: 0, max_degree: 0, squares: 0.0, buckets });
+        let ends = Ends::default();
+        self.tables.push(TableTally { table, edges: 0, sources: 0, max_degree: 0, squares: 0.0, buckets, ends });
         self.places[usize::from(table.direction == Direction::In)].insert(table.label, place);
         if place < MOMENT_TABLES_MAX {
             self.chosen.push(place);
@@ -145,7 +157,7 @@ impl LabelTally {
     pub(super) fn bytes(&self) -> usize {
         let of_table = |table: &TableTally| {
             let buckets = if table.buckets.is_some() { DEGREE_BUCKETS * size_of::<DegreeBucket>() } else { 0 };
-            size_of::<TableTally>() + 2 * size_of::<(LabelSetId, usize)>() + buckets
+            size_of::<TableTally>() + 2 * size_of::<(LabelSetId, usize)>() + buckets + table.ends.bytes()
         };
         size_of::<LabelTally>()
             + self.tables.iter().map(of_table).sum::<usize>()
