@@ -23,7 +23,7 @@ use mangrove_graph::{Direction, ElementKind, LabelSetId};
 use mangrove_gremlin::Comparison;
 
 pub(super) use super::memo::Place;
-use super::memo::{Memo, Whereabouts};
+use super::memo::{Hop, Memo, Part, Whereabouts};
 use super::{QueryGraph, Variable};
 use crate::facts::{Figures, GraphFacts, UsableIndex};
 use crate::logical::{Condition, Name, Test};
@@ -36,15 +36,6 @@ const UNKNOWN_DEGREE: f64 = 4.0;
 /// The part of the vertices that a condition is taken to leave.
 const RANGE: f64 = 0.3;
 const MOST: f64 = 0.9;
-
-/// The part of a variable's rows that are at vertices of a label set, and came along edges of a table.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Part {
-    label: LabelSetId,
-    /// The table as the vertex sees it; `None` if the rows came along no edge.
-    arrival: Option<EdgeTable>,
-    share: f64,
-}
 
 /// What is known about the members of a query graph.
 pub(super) struct Estimator<'a> {
@@ -347,21 +338,6 @@ pub(super) struct Beginning {
     /// Those that meet all conditions.
     pub rows: f64,
     pub place: Place,
-}
-
-/// The estimate of a hop of one row.
-#[derive(Clone, Copy)]
-pub(super) struct Hop {
-    /// The edges that are followed.
-    pub neighbors: f64,
-    /// The rows whose ends meet all conditions.
-    pub rows: f64,
-    /// As `neighbors`, if rows were at each vertex as often as at any other.
-    pub plain: f64,
-    /// Where the rows are then.
-    pub end: Place,
-    /// Where they were, counted once for each edge: vertices with more edges have a larger part of the rows.
-    pub left: Place,
 }
 
 /// Makes the shares of parts add up to 1; returns their sum.

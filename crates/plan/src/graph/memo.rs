@@ -1,9 +1,9 @@
 //! What was estimated of the hops of a query graph, so that it is estimated once.
 
-use mangrove_graph::Direction;
+use mangrove_graph::statistics::EdgeTable;
+use mangrove_graph::{Direction, LabelSetId};
 
 use super::QueryGraph;
-use super::estimate::{Hop, Part};
 
 /// The most places of a variable that a new one is compared with, newest first.
 const COMPARED_MAX: usize = 8;
@@ -11,6 +11,15 @@ const COMPARED_MAX: usize = 8;
 /// The number of [`Whereabouts`]. Greedy orders from six variables and a search make at most some ten thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place(u16);
+
+/// The part of a variable's rows that are at vertices of a label set, and came along edges of a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Part {
+    pub label: LabelSetId,
+    /// The table as the vertex sees it; `None` if the rows came along no edge.
+    pub arrival: Option<EdgeTable>,
+    pub share: f64,
+}
 
 /// Where the rows of a variable are.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +36,21 @@ impl Whereabouts {
         let domain = self.domain.max(1.0);
         (domain * -(-rows / domain).exp_m1()).min(rows)
     }
+}
+
+/// The estimate of a hop of one row.
+#[derive(Clone, Copy)]
+pub(super) struct Hop {
+    /// The edges that are followed.
+    pub neighbors: f64,
+    /// The rows whose ends meet all conditions.
+    pub rows: f64,
+    /// As `neighbors`, if rows were at each vertex as often as at any other.
+    pub plain: f64,
+    /// Where the rows are then.
+    pub end: Place,
+    /// Where they were, counted once for each edge: vertices with more edges have a larger part of the rows.
+    pub left: Place,
 }
 
 /// Places, and what is known of the atoms there.
