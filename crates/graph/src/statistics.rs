@@ -161,6 +161,11 @@ impl Statistics {
         &self.indexes
     }
 
+    /// The size of an index, if there was one of that number.
+    pub fn index(&self, index: IndexId) -> Option<&IndexStatistics> {
+        self.indexes.binary_search_by_key(&index.0, |known| known.index.0).ok().map(|at| &self.indexes[at])
+    }
+
     /// The number of all vertices.
     pub fn vertices(&self) -> u64 {
         self.labels.iter().map(|label| label.vertices).sum()

@@ -413,7 +413,7 @@ fn access_text(access: &Access) -> String {
             format!("{labels} where {key} {}", test_text(test))
         }
         Access::Ids(ids) | Access::IdSet(ids) => format!("by {} id(s)", ids.len()),
-        Access::Index { description, .. } => format!("by index {description}"),
+        Access::Index(access) => access.to_string(),
     }
 }
 
@@ -432,6 +432,10 @@ fn condition_text(condition: &Condition) -> String {
         Condition::HasNot(key) => format!("has no {key}"),
         Condition::PropertyKey(test) => format!("key {}", test_text(test)),
         Condition::PropertyValue(test) => format!("value {}", test_text(test)),
+        Condition::AnyOf(branches) => {
+            let branch = |branch: &Vec<Condition>| branch.iter().map(condition_text).collect::<Vec<_>>().join(" and ");
+            format!("({})", branches.iter().map(branch).collect::<Vec<_>>().join(" or "))
+        }
     }
 }
 

@@ -14,6 +14,7 @@
 
 mod degree;
 mod edge_to;
+mod index_access;
 mod modulate;
 mod nested;
 mod order_reader;
@@ -22,11 +23,12 @@ mod reduced;
 mod scope;
 mod traits;
 
-use mangrove_graph::{Direction, ElementKind, IndexId, Token};
+use mangrove_graph::{Direction, ElementKind, Token};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
 pub use degree::{Degree, DegreeTest};
 pub use edge_to::EdgeTo;
+pub use index_access::{IndexAccess, IndexSearch};
 pub use modulate::{Computation, Modulate, Over};
 pub use nested::Purpose;
 pub use order_reader::OrderReader;
@@ -181,25 +183,15 @@ pub enum Access {
         labels: Option<Vec<Name>>,
         /// The key.
         key: Name,
-        /// The test: an equality or a range.
+        /// The test: an equality, a range, or the beginning of a text.
         test: Test,
     },
     /// By user ids. An id that is named twice is found twice.
     Ids(Vec<Operand>),
     /// By user ids, each once.
     IdSet(Vec<Operand>),
-    /// By an index, or by one for each of several labels. It answers some of the operator's conditions, which are named
-    /// by their numbers.
-    Index {
-        /// The indexes, all of the same keys.
-        indexes: Vec<IndexId>,
-        /// Labels and keys, as `explain()` shows them.
-        description: String,
-        /// The conditions on its first keys, each of which is equality with one value.
-        prefix: Vec<usize>,
-        /// The condition on the next key, which is equality or a range.
-        condition: usize,
-    },
+    /// By indexes.
+    Index(IndexAccess),
 }
 
 /// An operator.

@@ -113,7 +113,11 @@ fn ignores_object(rest: &[StepNode]) -> bool {
 
 /// Returns true if a condition leaves few vertices of their label.
 fn is_narrow(condition: &Condition) -> bool {
-    matches!(condition, Condition::Id(_) | Condition::Property(..))
+    match condition {
+        Condition::Id(_) | Condition::Property(..) => true,
+        Condition::AnyOf(branches) => branches.iter().all(|branch| branch.iter().any(is_narrow)),
+        _ => false,
+    }
 }
 
 fn narrows(variable: &Variable) -> bool {
@@ -129,6 +133,7 @@ fn is_total(condition: &Condition) -> bool {
         | Condition::Property(..)
         | Condition::HasKey(_)
         | Condition::HasNot(_) => true,
+        Condition::AnyOf(branches) => branches.iter().flatten().all(is_total),
         // They are asked of properties.
         Condition::PropertyKey(_) | Condition::PropertyValue(_) => false,
     }

@@ -370,32 +370,52 @@ fn narrowed(
     if let Some(ids) = &variable.ids {
         return ((ids.len() as f64 / all).min(1.0), true);
     }
-    let (mut part, mut is_found) = (1.0, false);
-    for condition in &variable.conditions {
-        part *= match condition {
-            Condition::LabelIn(_) => 1.0,
+    let narrowing = Narrowing { variable, all, statistics, indexes };
+    let (part, is_found) = narrowing.of_all(&variable.conditions);
+    (part.clamp(f64::MIN_POSITIVE, 1.0), is_found)
+}
+
+/// What conditions leave of the vertices of a variable's labels.
+struct Narrowing<'a> {
+    variable: &'a Variable,
+    /// How many vertices there are, at least 1.
+    all: f64,
+    statistics: Option<&'a Statistics>,
+    indexes: &'a [UsableIndex],
+}
+
+impl Narrowing<'_> {
+    /// The part that conditions leave together, and whether one of them finds its vertices.
+    fn of_all(&self, conditions: &[Condition]) -> (f64, bool) {
+        let each = conditions.iter().map(|condition| self.of(condition));
+        each.fold((1.0, false), |(part, is_found), (left, finds)| (part * left, is_found | finds))
+    }
+
+    fn of(&self, condition: &Condition) -> (f64, bool) {
+        match condition {
             Condition::Id(test) => match test.equal_operands() {
-                Some(ids) => {
-                    is_found = true;
-                    ids.len() as f64 / all
-                }
-                None => RANGE,
+                Some(ids) => (ids.len() as f64 / self.all, true),
+                None => (RANGE, false),
             },
             Condition::Property(key, test) => {
-                let index = index_of(key, variable, indexes);
-                is_found |= index.is_some();
+                let index = index_of(key, self.variable, self.indexes);
                 let distinct = index.map(|index| {
-                    let of_index = |of: &&mangrove_graph::statistics::IndexStatistics| of.index == index.info.id;
-                    statistics.and_then(|all| all.indexes().iter().find(of_index)).map_or(all, |of| of.distinct as f64)
+                    let known = self.statistics.and_then(|all| all.index(index.info.id));
+                    known.map_or(self.all, |of| of.distinct as f64)
                 });
-                values_taken(test).map_or(RANGE, |values| values / distinct.unwrap_or(all.sqrt()).max(1.0))
+                let distinct = distinct.unwrap_or(self.all.sqrt()).max(1.0);
+                (values_taken(test).map_or(RANGE, |values| values / distinct), index.is_some())
             }
-            Condition::Label(_) => RANGE,
-            Condition::HasKey(_) | Condition::HasNot(_) => MOST,
-            Condition::PropertyKey(_) | Condition::PropertyValue(_) => 1.0,
-        };
+            Condition::AnyOf(branches) => {
+                let each = branches.iter().map(|branch| self.of_all(branch));
+                let (part, is_found) = each.fold((0.0, true), |(part, all), (left, finds)| (part + left, all & finds));
+                (part.min(1.0), is_found)
+            }
+            Condition::Label(_) => (RANGE, false),
+            Condition::HasKey(_) | Condition::HasNot(_) => (MOST, false),
+            Condition::LabelIn(_) | Condition::PropertyKey(_) | Condition::PropertyValue(_) => (1.0, false),
+        }
     }
-    (part.clamp(f64::MIN_POSITIVE, 1.0), is_found)
 }
 
 /// An index that finds the vertices with a value of a key.

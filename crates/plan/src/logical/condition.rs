@@ -24,6 +24,8 @@ pub enum Condition {
     PropertyKey(Test),
     /// `hasValue(…)` of a property.
     PropertyValue(Test),
+    /// `or(has(…), …)`: all conditions of one of the branches hold.
+    AnyOf(Vec<Vec<Condition>>),
 }
 
 /// A test of a value.
@@ -89,6 +91,20 @@ impl Test {
             Test::Within(operands) => Some(operands.clone()),
             _ => None,
         }
+    }
+
+    /// The beginning that a text must have, if that is the test.
+    pub fn beginning(&self) -> Option<&Operand> {
+        match self {
+            Test::Text(TextOperation::StartingWith, beginning) => Some(beginning),
+            _ => None,
+        }
+    }
+
+    /// True if the values that pass are neighbors in the order of an ordered index: a range, or the texts with one
+    /// beginning.
+    pub fn is_interval(&self) -> bool {
+        self.range_bounds().is_some() || self.beginning().is_some()
     }
 
     /// The bounds, if the test is that a value lies between two.

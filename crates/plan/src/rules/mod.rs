@@ -6,6 +6,7 @@
 mod conditions_first;
 mod count_to_existence;
 mod drop_uncounted_select;
+mod fold_alternatives;
 mod fold_conditions;
 mod hop_over_edges;
 mod inline_filters;
@@ -46,6 +47,7 @@ pub const RULES: &[Rule] = &[
     Rule { name: "simplify tests of existence", apply: count_to_existence::apply, everywhere: true },
     Rule { name: "drop what is only counted", apply: drop_uncounted_select::apply, everywhere: true },
     Rule { name: "inline filters", apply: inline_filters::apply, everywhere: true },
+    Rule { name: "fold alternatives", apply: fold_alternatives::apply, everywhere: true },
     Rule { name: "conditions first", apply: conditions_first::apply, everywhere: true },
     Rule { name: "hop over edges", apply: hop_over_edges::apply, everywhere: true },
     Rule { name: "walk to tests", apply: walk_to_tests::apply, everywhere: true },

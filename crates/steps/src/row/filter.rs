@@ -3,12 +3,14 @@
 //! A filter returns the rows that pass and leaves copying them to its caller. Its conditions run cheapest first, each
 //! on the rows that the earlier ones have left.
 
+mod scatter;
+
 use std::borrow::Cow;
 
-use mangrove_graph::{
-    Direction, Error, GraphView, IdRule, LabelSetId, Need, Result, Value, ValueRows, vertex_property_id,
-};
+use mangrove_graph::{Direction, Error, GraphView, IdRule, KeyId, Need, Result, Value, ValueRows};
 use mangrove_plan::logical::{Condition, Name};
+
+use scatter::{label_passes, scatter_ids, scatter_keys, scatter_labels, scatter_values};
 
 use crate::context::execution::ExecutionContext;
 use crate::context::type_name::a_type;
@@ -45,6 +47,15 @@ enum PreparedCondition {
     /// The element has the key, and the test (if any) holds for one of its values.
     Has(Name, Option<CompiledTest>),
     HasNot(Name),
+    /// All conditions of one of these branches hold.
+    AnyOf(Vec<Vec<PreparedCondition>>),
+}
+
+/// The conditions in the order in which they run: the cheapest first.
+fn prepared(conditions: &[Condition]) -> Vec<PreparedCondition> {
+    let mut prepared: Vec<PreparedCondition> = conditions.iter().map(PreparedCondition::new).collect();
+    prepared.sort_by_key(PreparedCondition::cost);
+    prepared
 }
 
 impl PreparedCondition {
@@ -60,6 +71,9 @@ impl PreparedCondition {
             Condition::HasNot(key) => PreparedCondition::HasNot(key.clone()),
             Condition::PropertyKey(test) => PreparedCondition::PropertyKey(CompiledTest::new(test)),
             Condition::PropertyValue(test) => PreparedCondition::PropertyValue(CompiledTest::new(test)),
+            Condition::AnyOf(branches) => {
+                PreparedCondition::AnyOf(branches.iter().map(|branch| prepared(branch)).collect())
+            }
         }
     }
 
@@ -79,6 +93,9 @@ impl PreparedCondition {
             | PreparedCondition::PropertyValue(test)
             | PreparedCondition::Id(test)
             | PreparedCondition::Has(_, Some(test)) => test.begin(context),
+            PreparedCondition::AnyOf(branches) => {
+                branches.iter_mut().flatten().try_for_each(|condition| condition.begin(context))
+            }
         }
     }
 
@@ -91,6 +108,7 @@ impl PreparedCondition {
             PreparedCondition::LabelIn { .. } | PreparedCondition::Label { .. } => 1,
             PreparedCondition::Id(_) => 2,
             PreparedCondition::Has(..) | PreparedCondition::HasNot(_) => 3,
+            PreparedCondition::AnyOf(_) => 4,
         }
     }
 }
@@ -98,9 +116,7 @@ impl PreparedCondition {
 impl Filter {
     /// A filter for rows that meet all of these conditions.
     pub fn new(conditions: &[Condition]) -> Self {
-        let mut conditions: Vec<PreparedCondition> = conditions.iter().map(PreparedCondition::new).collect();
-        conditions.sort_by_key(PreparedCondition::cost);
-        Filter { conditions, names: NameCache::default(), values: ValueRows::default() }
+        Filter { conditions: prepared(conditions), names: NameCache::default(), values: ValueRows::default() }
     }
 
     /// Makes the conditions ready for a run.
@@ -112,15 +128,9 @@ impl Filter {
     pub fn needs<'a>(&self, objects: &'a ObjectColumn, from: usize, view: &dyn GraphView) -> Need<'a> {
         let mut keys = Vec::new();
         let mut reads_heads = false;
-        for condition in &self.conditions {
-            match condition {
-                PreparedCondition::Has(key, _) | PreparedCondition::HasNot(key) => keys.extend(view.key_of(key)),
-                PreparedCondition::LabelIn { .. } | PreparedCondition::Label { .. } | PreparedCondition::Id(_) => {
-                    reads_heads = true;
-                }
-                PreparedCondition::PropertyKey(_) | PreparedCondition::PropertyValue(_) => {}
-            }
-        }
+        self.conditions.iter().for_each(|condition| condition.reads(view, &mut keys, &mut reads_heads));
+        keys.sort_unstable();
+        keys.dedup();
         let heads = if reads_heads { needs::heads(objects, from) } else { Need::Nothing };
         Need::all([heads, needs::values(objects, from, Some(keys))])
     }
@@ -134,24 +144,62 @@ impl Filter {
         check_kinds(objects)?;
         let objects = &*current(objects, context)?;
         let Filter { conditions, names, values } = self;
-        let mut kept: Option<Vec<u32>> = None;
-        for condition in conditions {
-            let left = match &kept {
-                None => Cow::Borrowed(objects),
-                Some(rows) if rows.is_empty() => break,
-                Some(rows) => Cow::Owned(objects.gather(rows)),
-            };
-            let passes = condition.passes(&left, &*context.view, names, values)?;
-            if passes.iter().all(|&pass| pass) {
-                continue;
-            }
-            kept = Some(match kept {
-                None => (0..objects.len() as u32).filter(|&row| passes[row as usize]).collect(),
-                Some(rows) => rows.into_iter().zip(&passes).filter(|(_, pass)| **pass).map(|(row, _)| row).collect(),
-            });
-        }
-        Ok(kept)
+        select_all(conditions, objects, &*context.view, names, values)
     }
+}
+
+/// Returns the rows whose objects meet all conditions, ascending; `None` if all rows do.
+fn select_all(
+    conditions: &mut [PreparedCondition],
+    objects: &ObjectColumn,
+    view: &dyn GraphView,
+    names: &mut NameCache,
+    values: &mut ValueRows,
+) -> Result<Option<Vec<u32>>> {
+    let mut kept: Option<Vec<u32>> = None;
+    for condition in conditions {
+        let left = match &kept {
+            None => Cow::Borrowed(objects),
+            Some(rows) if rows.is_empty() => break,
+            Some(rows) => Cow::Owned(objects.gather(rows)),
+        };
+        let passes = condition.passes(&left, view, names, values)?;
+        if passes.iter().all(|&pass| pass) {
+            continue;
+        }
+        kept = Some(match kept {
+            None => (0..objects.len() as u32).filter(|&row| passes[row as usize]).collect(),
+            Some(rows) => rows.into_iter().zip(&passes).filter(|(_, pass)| **pass).map(|(row, _)| row).collect(),
+        });
+    }
+    Ok(kept)
+}
+
+/// Sets the flag of every object that meets all conditions of one of the branches. A branch looks only at the objects
+/// that the branches before it leave.
+fn scatter_branches(
+    branches: &mut [Vec<PreparedCondition>],
+    objects: &ObjectColumn,
+    view: &dyn GraphView,
+    names: &mut NameCache,
+    values: &mut ValueRows,
+    passes: &mut [bool],
+) -> Result<()> {
+    let mut left: Vec<u32> = (0..objects.len() as u32).collect();
+    for branch in branches {
+        if left.is_empty() {
+            break;
+        }
+        let some = objects.gather(&left);
+        match select_all(branch, &some, view, names, values)? {
+            None => left.drain(..).for_each(|row| passes[row as usize] = true),
+            Some(kept) => {
+                kept.iter().for_each(|&at| passes[left[at as usize] as usize] = true);
+                left.retain(|&row| !passes[row as usize]);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Fails for an object that is neither an element nor a property: it has nothing that a condition could test.
@@ -173,6 +221,20 @@ fn check_kinds(objects: &ObjectColumn) -> Result<()> {
 }
 
 impl PreparedCondition {
+    /// Adds the keys that the condition reads, and notes whether it reads labels or ids.
+    fn reads(&self, view: &dyn GraphView, keys: &mut Vec<KeyId>, heads: &mut bool) {
+        match self {
+            PreparedCondition::Has(key, _) | PreparedCondition::HasNot(key) => keys.extend(view.key_of(key)),
+            PreparedCondition::LabelIn { .. } | PreparedCondition::Label { .. } | PreparedCondition::Id(_) => {
+                *heads = true;
+            }
+            PreparedCondition::PropertyKey(_) | PreparedCondition::PropertyValue(_) => {}
+            PreparedCondition::AnyOf(branches) => {
+                branches.iter().flatten().for_each(|condition| condition.reads(view, keys, heads));
+            }
+        }
+    }
+
     /// Returns a flag for each object: whether the condition holds.
     fn passes(
         &mut self,
@@ -221,125 +283,12 @@ impl PreparedCondition {
                     };
                 }
             }
+            PreparedCondition::AnyOf(branches) => {
+                scatter_branches(branches, objects, view, names, values, &mut passes)?;
+            }
         }
         Ok(passes)
     }
-}
-
-/// Sets the flag of every vertex and edge to the result of `holds` for its label set.
-fn scatter_labels(
-    kinds: &Kinds<'_>,
-    view: &dyn GraphView,
-    passes: &mut [bool],
-    mut holds: impl FnMut(LabelSetId) -> bool,
-) -> Result<()> {
-    let mut sets = Vec::with_capacity(kinds.vertices.items.len().max(kinds.edges.items.len()));
-    view.vertex_labels(&kinds.vertices.items, &mut sets)?;
-    for (at, set) in sets.drain(..).enumerate() {
-        passes[kinds.vertices.row(at)] = holds(set);
-    }
-    view.edge_labels(&kinds.edges.items, &mut sets)?;
-    for (at, set) in sets.drain(..).enumerate() {
-        passes[kinds.edges.row(at)] = holds(set);
-    }
-    Ok(())
-}
-
-/// Sets the flag of every vertex property to the result of `holds` for its label, which is its key.
-fn scatter_keys(
-    kinds: &Kinds<'_>,
-    view: &dyn GraphView,
-    names: &mut NameCache,
-    passes: &mut [bool],
-    holds: impl Fn(&Name) -> bool,
-) {
-    for (row, object) in kinds.others() {
-        if let Value::VertexProperty(property) = object {
-            passes[row] = holds(&names.key(property.key, view));
-        }
-    }
-}
-
-/// Returns true if a test holds for the text of a label set. The test runs once for each set; `known` keeps the result.
-fn label_passes(
-    set: LabelSetId,
-    test: &CompiledTest,
-    known: &mut Vec<Option<bool>>,
-    view: &dyn GraphView,
-    names: &mut NameCache,
-) -> bool {
-    let at = set.0 as usize;
-    if known.len() <= at {
-        known.resize(at + 1, None);
-    }
-    *known[at].get_or_insert_with(|| test.holds(&Value::String(names.label(set, view))))
-}
-
-/// Sets the flag of every vertex, edge and vertex property to the result of the test for its id.
-fn scatter_ids(
-    kinds: &Kinds<'_>,
-    view: &dyn GraphView,
-    names: &mut NameCache,
-    test: &CompiledTest,
-    passes: &mut [bool],
-) -> Result<()> {
-    let mut ids = Vec::new();
-    view.vertex_user_ids(&kinds.vertices.items, &mut ids)?;
-    for (at, id) in ids.drain(..).enumerate() {
-        passes[kinds.vertices.row(at)] = test.holds(&id);
-    }
-    view.edge_user_ids(&kinds.edges.items, &mut ids)?;
-    for (at, id) in ids.drain(..).enumerate() {
-        passes[kinds.edges.row(at)] = test.holds(&id);
-    }
-    let properties: Vec<_> = kinds
-        .others()
-        .filter_map(|(row, object)| match object {
-            Value::VertexProperty(property) => Some((row, property)),
-            _ => None,
-        })
-        .collect();
-    let owners: Vec<_> = properties.iter().map(|(_, property)| property.vertex).collect();
-    view.vertex_user_ids(&owners, &mut ids)?;
-    for ((row, property), owner) in properties.into_iter().zip(&ids) {
-        let key = names.key(property.key, view);
-        passes[row] = test.holds(&vertex_property_id(owner, &key, property.ordinal));
-    }
-    Ok(())
-}
-
-/// Sets the flag of every element that has a value under the key for which `holds` is true. The values of a vertex
-/// property are its meta-properties.
-fn scatter_values(
-    kinds: &Kinds<'_>,
-    key: &Name,
-    view: &dyn GraphView,
-    values: &mut ValueRows,
-    passes: &mut [bool],
-    holds: impl Fn(&Value) -> bool,
-) -> Result<()> {
-    // No key has this name, so no element has a value under it.
-    let Some(key) = view.key_of(key) else { return Ok(()) };
-    if !kinds.vertices.is_empty() {
-        values.clear();
-        view.vertex_values(&kinds.vertices.items, key, values)?;
-        for (at, value) in values.row.iter().zip(&values.value) {
-            passes[kinds.vertices.row(*at as usize)] |= holds(value);
-        }
-    }
-    if !kinds.edges.is_empty() {
-        values.clear();
-        view.edge_values(&kinds.edges.items, key, values)?;
-        for (at, value) in values.row.iter().zip(&values.value) {
-            passes[kinds.edges.row(*at as usize)] |= holds(value);
-        }
-    }
-    for (row, object) in kinds.others() {
-        if let Value::VertexProperty(property) = object {
-            passes[row] = property.meta.iter().any(|(k, value)| *k == key && holds(value));
-        }
-    }
-    Ok(())
 }
 
 impl RowOperator for Filter {

@@ -4,21 +4,24 @@
 //! at its start, where the only row is the unit row of the query. A scan gives at most one message in each step
 //! (FLOW-2), so a satisfied `limit()` downstream stops it early.
 
+mod by_id;
+mod by_index;
+
 use mangrove_flow::{BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Part, Step};
 use mangrove_graph::{
-    EdgeId, ElementKind, Elements, Error, ErrorKind, FastSet, IndexId, IndexRange, KeyId, LabelFilter, Need, Result,
-    ScanCursor, UserId, Value, VertexId,
+    EdgeId, ElementKind, Error, ErrorKind, IndexRange, KeyId, LabelFilter, Need, Result, ScanCursor, UserId, Value,
+    VertexId,
 };
-use mangrove_gremlin::Comparison;
-use mangrove_plan::logical::{Condition, Name, Operand, Test};
+use mangrove_plan::logical::{Condition, Name};
 use mangrove_plan::physical::Access;
+
+use by_index::{IndexSearches, index_range};
 
 use crate::context::execution::ExecutionContext;
 use crate::limits::meter::Meter;
 use crate::row::filter::Filter;
 use crate::rows::{ObjectColumn, Remember, Rows};
 use crate::values::names::LabelSets;
-use crate::values::predicate::within_values;
 
 /// Batches that one step of a scan may read without a result before other operators run.
 const FRUITLESS_BATCHES: usize = 16;
@@ -29,8 +32,8 @@ enum ElementFinder {
     Scan,
     /// These ids.
     Ids(Vec<Value>),
-    /// These values, after those of an index's first keys.
-    Index { prefix: Vec<Value>, range: IndexRange },
+    /// The union of searches in indexes.
+    Index(IndexSearches),
     /// These values of a key.
     Where(IndexRange),
 }
@@ -86,7 +89,7 @@ impl ElementSource {
             conditions: conditions.to_vec(),
             labels: labels_of(access, &[]),
             finder: ElementFinder::Scan,
-            filter: remaining_filter(access, conditions)?,
+            filter: remaining_filter(access, conditions),
             scans_instead: false,
             is_late: false,
             remember,
@@ -180,19 +183,8 @@ impl ElementSource {
         let (view, share) = (&*context.view, context.share);
         let labels = self.labels.filter(view).clone();
         match (&self.finder, &self.access) {
-            (ElementFinder::Ids(ids), _) => {
-                let here = match self.kind {
-                    ElementKind::Vertex => Elements::Vertices(ids.iter().filter_map(as_vertex).collect()),
-                    ElementKind::Edge => Elements::Edges(ids.iter().filter_map(as_edge).collect()),
-                };
-                let user_ids = ids.iter().filter_map(|id| context.ids.read(id)).collect();
-                Need::all([Need::Heads(here), Need::LookUp { kind: self.kind, ids: user_ids }])
-            }
-            (ElementFinder::Index { prefix, range }, Access::Index { indexes, .. }) => {
-                let need =
-                    |index: &IndexId| Need::Index { index: *index, prefix: prefix.as_slice().into(), range, share };
-                Need::all(indexes.iter().map(need))
-            }
+            (ElementFinder::Ids(ids), _) => by_id::needs(self.kind, ids, context),
+            (ElementFinder::Index(searches), _) => searches.needs(context),
             (ElementFinder::Where(_), Access::Where { key, .. }) => match view.key_of(key) {
                 Some(key) => self.scan_needs(&labels, Some(key), ScanCursor::default(), context),
                 None => Need::Count { kind: self.kind, labels, share },
@@ -267,28 +259,9 @@ impl ElementSource {
         })
     }
 
-    /// Returns the elements that have these values in one of the indexes.
-    fn search_indexes(
-        &self,
-        indexes: &[IndexId],
-        prefix: &[Value],
-        range: &IndexRange,
-        context: &ExecutionContext,
-    ) -> Result<ObjectColumn> {
-        let (view, share) = (&*context.view, context.share);
-        Ok(match self.kind {
-            ElementKind::Vertex => ObjectColumn::Vertices(each_once(indexes, |index, ids| {
-                view.index_vertices(index, prefix, range, share, ids)
-            })?),
-            ElementKind::Edge => ObjectColumn::Edges(each_once(indexes, |index, ids| {
-                view.index_edges(index, prefix, range, share, ids)
-            })?),
-        })
-    }
-
     fn start(&mut self, context: &ExecutionContext) -> Result<RowSearch> {
         match self.search(context) {
-            Err(error) if error.kind() == ErrorKind::NotFound && matches!(self.finder, ElementFinder::Index { .. }) => {
+            Err(error) if error.kind() == ErrorKind::NotFound && matches!(self.finder, ElementFinder::Index(_)) => {
                 self.scan_instead(context)?;
                 self.search(context)
             }
@@ -317,30 +290,12 @@ impl ElementSource {
             }
             (ElementFinder::Ids(ids), access) => {
                 let distinct = matches!(access, Access::IdSet(_));
-                RowSearch::Found(find(self.kind, ids, distinct, &mut self.user_ids, context)?, 0)
+                RowSearch::Found(by_id::find(self.kind, ids, distinct, &mut self.user_ids, context)?, 0)
             }
-            (ElementFinder::Index { prefix, range }, Access::Index { indexes, .. }) => {
-                RowSearch::Found(self.search_indexes(indexes, prefix, range, context)?, 0)
-            }
-            (ElementFinder::Where(_) | ElementFinder::Index { .. }, _) => {
-                return Err(Error::bug("a source finds as it accesses"));
-            }
+            (ElementFinder::Index(searches), _) => RowSearch::Found(searches.find(self.kind, context)?, 0),
+            (ElementFinder::Where(_), _) => return Err(Error::bug("a source finds as it accesses")),
         })
     }
-}
-
-/// Calls `search` for each index with the list that the elements go to. Each element comes once.
-fn each_once<T: Copy + Eq + std::hash::Hash>(
-    indexes: &[IndexId],
-    mut search: impl FnMut(IndexId, &mut Vec<T>) -> Result<()>,
-) -> Result<Vec<T>> {
-    let mut ids = Vec::new();
-    indexes.iter().try_for_each(|index| search(*index, &mut ids))?;
-    if indexes.len() > 1 {
-        // An element with several labels is in the index of each.
-        keep_first(&mut ids);
-    }
-    Ok(ids)
 }
 
 /// Returns the labels that a scan is restricted to.
@@ -349,7 +304,7 @@ fn labels_of(access: &Access, conditions: &[Condition]) -> LabelSets {
         Access::Labels(names) => Some(names),
         Access::Where { labels, .. } => labels.as_ref(),
         Access::All | Access::Ids(_) | Access::IdSet(_) => None,
-        Access::Index { .. } => conditions.iter().find_map(|condition| match condition {
+        Access::Index(_) => conditions.iter().find_map(|condition| match condition {
             Condition::LabelIn(names) => Some(names),
             _ => None,
         }),
@@ -359,58 +314,11 @@ fn labels_of(access: &Access, conditions: &[Condition]) -> LabelSets {
 
 /// Returns a filter for the conditions that the access does not answer itself. It runs on the elements that the access
 /// finds.
-fn remaining_filter(access: &Access, conditions: &[Condition]) -> Result<Option<Filter>> {
-    let left: Vec<Condition> = match access {
-        Access::Index { prefix, condition, .. } => {
-            // Equality is exact. A range covers the order of all types, in which `gt(1)` reaches into the strings, so
-            // the condition is tested, too.
-            let test = property_test(conditions, *condition)?;
-            let is_exact = matches!(test, Test::Within(_)) || test.equal_operands().is_some();
-            let is_answered = |at: usize| prefix.contains(&at) || is_exact && at == *condition;
-            (0..conditions.len()).filter(|&at| !is_answered(at)).map(|at| conditions[at].clone()).collect()
-        }
-        _ => conditions.to_vec(),
-    };
-    Ok((!left.is_empty()).then(|| Filter::new(&left)))
-}
-
-/// Returns the elements of these ids that this node owns, in the order of the ids. A value that is no id names none.
-fn find(
-    kind: ElementKind,
-    ids: &[Value],
-    distinct: bool,
-    user_ids: &mut Vec<UserId>,
-    context: &ExecutionContext,
-) -> Result<ObjectColumn> {
-    let (view, share) = (&context.view, context.share);
-    user_ids.clear();
-    user_ids.extend(ids.iter().filter_map(|id| context.ids.read(id)));
-    Ok(match kind {
-        ElementKind::Vertex => {
-            let mut here: Vec<VertexId> = ids.iter().filter_map(as_vertex).collect();
-            view.retain_vertices(&mut here)?;
-            let mut found = Vec::with_capacity(user_ids.len());
-            view.find_vertices(user_ids, &mut found)?;
-            here.extend(found.into_iter().flatten());
-            here.retain(|v| share.takes(v.tablet()));
-            if distinct {
-                keep_first(&mut here);
-            }
-            ObjectColumn::Vertices(here)
-        }
-        ElementKind::Edge => {
-            let mut here: Vec<EdgeId> = ids.iter().filter_map(as_edge).collect();
-            view.retain_edges(&mut here)?;
-            let mut found = Vec::with_capacity(user_ids.len());
-            view.find_edges(user_ids, &mut found)?;
-            here.extend(found.into_iter().flatten());
-            here.retain(|e| share.takes(e.tablet()));
-            if distinct {
-                keep_first(&mut here);
-            }
-            ObjectColumn::Edges(here)
-        }
-    })
+fn remaining_filter(access: &Access, conditions: &[Condition]) -> Option<Filter> {
+    match access {
+        Access::Index(access) => by_index::remaining_filter(access, conditions),
+        _ => (!conditions.is_empty()).then(|| Filter::new(conditions)),
+    }
 }
 
 impl Kernel<Rows> for ElementSource {
@@ -418,7 +326,7 @@ impl Kernel<Rows> for ElementSource {
         self.is_late = context.view.late().is_some();
         if std::mem::take(&mut self.scans_instead) {
             self.labels = labels_of(&self.access, &[]);
-            self.filter = remaining_filter(&self.access, &self.conditions)?;
+            self.filter = remaining_filter(&self.access, &self.conditions);
         }
         self.finder = match &self.access {
             Access::All | Access::Labels(_) => ElementFinder::Scan,
@@ -428,15 +336,12 @@ impl Kernel<Rows> for ElementSource {
                     _ => Vec::with_capacity(operands.len()),
                 };
                 for operand in operands {
-                    spread(context.resolve(operand)?, &mut ids);
+                    by_id::spread(context.resolve(operand)?, &mut ids);
                 }
                 ElementFinder::Ids(ids)
             }
             Access::Where { test, .. } => ElementFinder::Where(index_range(test, context)?),
-            Access::Index { prefix, condition, .. } => ElementFinder::Index {
-                range: index_range(property_test(&self.conditions, *condition)?, context)?,
-                prefix: prefix.iter().map(|&at| equal_value(&self.conditions, at, context)).collect::<Result<_>>()?,
-            },
+            Access::Index(access) => ElementFinder::Index(IndexSearches::new(access, context)?),
         };
         self.filter.iter_mut().try_for_each(|filter| filter.begin(context))
     }
@@ -519,63 +424,6 @@ impl Kernel<Rows> for ElementSource {
         }
         Ok(if (at.row as usize) < rows.len() { Step::More } else { Step::Done })
     }
-}
-
-fn as_vertex(value: &Value) -> Option<VertexId> {
-    match value {
-        Value::Vertex(id) => Some(*id),
-        _ => None,
-    }
-}
-
-fn as_edge(value: &Value) -> Option<EdgeId> {
-    match value {
-        Value::Edge(id) => Some(*id),
-        _ => None,
-    }
-}
-
-fn keep_first<T: Copy + Eq + std::hash::Hash>(ids: &mut Vec<T>) {
-    let mut seen = FastSet::with_capacity_and_hasher(ids.len(), Default::default());
-    ids.retain(|id| seen.insert(*id));
-}
-
-/// Adds the ids in a value. A list, such as a parameter may be, adds its members.
-fn spread(value: Value, into: &mut Vec<Value>) {
-    match value {
-        Value::List(values) | Value::Set(values) => values.iter().for_each(|v| spread(v.clone(), into)),
-        value => into.push(value),
-    }
-}
-
-/// Returns the test of the property condition at an index.
-fn property_test(conditions: &[Condition], at: usize) -> Result<&Test> {
-    match conditions.get(at) {
-        Some(Condition::Property(_, test)) => Ok(test),
-        other => Err(Error::bug(format!("the planner looks up only properties in an index, not {other:?}"))),
-    }
-}
-
-/// Returns the value that a condition on one of the first keys of an index asks for.
-fn equal_value(conditions: &[Condition], at: usize, context: &ExecutionContext) -> Result<Value> {
-    match property_test(conditions, at)? {
-        Test::Compare(Comparison::Eq, operand) => context.resolve(operand),
-        other => Err(Error::bug(format!("the planner looks up only equality in a prefix, not {other:?}"))),
-    }
-}
-
-/// An equality or a range with its values.
-fn index_range(test: &Test, context: &ExecutionContext) -> Result<IndexRange> {
-    if let Test::Within(operands) = test {
-        return Ok(IndexRange::Equal(within_values(operands, context)?));
-    }
-    if let Some(operands) = test.equal_operands() {
-        return Ok(IndexRange::Equal(operands.iter().map(|o| context.resolve(o)).collect::<Result<_>>()?));
-    }
-    let (low, high) = test.range_bounds().ok_or_else(|| Error::bug("the planner looks up only equality and ranges"))?;
-    let resolve = |(operand, inside): (Operand, bool)| Ok::<_, Error>((context.resolve(&operand)?, inside));
-    let bound = |b: Option<(Operand, bool)>| b.map(resolve).transpose();
-    Ok(IndexRange::Between { low: bound(low)?, high: bound(high)? })
 }
 
 /// Counts the elements of this node, for each row.

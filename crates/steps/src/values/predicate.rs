@@ -169,14 +169,17 @@ pub(crate) fn within_values(operands: &[Operand], context: &ExecutionContext) ->
     })
 }
 
+/// Returns the text that a text predicate tests with. Fails if the operand is none.
+pub(crate) fn text_of(operand: &Value) -> Result<Name> {
+    match operand {
+        Value::String(text) => Ok(text.clone()),
+        Value::Char(c) => Ok(c.to_string().into()),
+        other => Err(Error::invalid(format!("a text predicate needs a string to test with, not {}", a_type(other)))),
+    }
+}
+
 fn text_test(operation: TextOperation, operand: &Value) -> Result<TextTest> {
-    let text = match operand {
-        Value::String(text) => text.clone(),
-        Value::Char(c) => c.to_string().into(),
-        other => {
-            return Err(Error::invalid(format!("a text predicate needs a string to test with, not {}", a_type(other))));
-        }
-    };
+    let text = text_of(operand)?;
     Ok(match operation {
         TextOperation::StartingWith => TextTest::StartingWith(text),
         TextOperation::EndingWith => TextTest::EndingWith(text),

@@ -1,0 +1,141 @@
+//! Finding elements by indexes: the searches of an access with the values of a run.
+
+use mangrove_graph::{ElementKind, Error, FastSet, IndexId, IndexRange, Need, Result, Value};
+use mangrove_plan::logical::{Condition, Operand, Test};
+use mangrove_plan::physical::{IndexAccess, IndexSearch};
+
+use crate::context::execution::ExecutionContext;
+use crate::row::filter::Filter;
+use crate::rows::ObjectColumn;
+use crate::values::predicate::{text_of, within_values};
+
+/// The searches of a run: the elements are their union.
+pub(super) struct IndexSearches(Vec<ReadySearch>);
+
+/// A search with its values.
+struct ReadySearch {
+    index: IndexId,
+    prefix: Vec<Value>,
+    range: IndexRange,
+}
+
+impl IndexSearches {
+    /// The searches of an access with the values of their operands.
+    pub fn new(access: &IndexAccess, context: &ExecutionContext) -> Result<Self> {
+        let ready = |search: &IndexSearch| {
+            Ok(ReadySearch {
+                index: search.index,
+                prefix: search.prefix.iter().map(|operand| context.resolve(operand)).collect::<Result<_>>()?,
+                range: index_range(&search.test, context)?,
+            })
+        };
+        access.searches.iter().map(ready).collect::<Result<_>>().map(IndexSearches)
+    }
+
+    /// What the searches read.
+    pub fn needs(&self, context: &ExecutionContext) -> Need<'_> {
+        Need::all(self.0.iter().map(|search| Need::Index {
+            index: search.index,
+            prefix: search.prefix.as_slice().into(),
+            range: &search.range,
+            share: context.share,
+        }))
+    }
+
+    /// Returns the elements that one of the searches finds, each once.
+    pub fn find(&self, kind: ElementKind, context: &ExecutionContext) -> Result<ObjectColumn> {
+        let (view, share) = (&*context.view, context.share);
+        Ok(match kind {
+            ElementKind::Vertex => ObjectColumn::Vertices(self.each_once(|search, found| {
+                view.index_vertices(search.index, &search.prefix, &search.range, share, found)
+            })?),
+            ElementKind::Edge => ObjectColumn::Edges(self.each_once(|search, found| {
+                view.index_edges(search.index, &search.prefix, &search.range, share, found)
+            })?),
+        })
+    }
+
+    /// Calls `search` for each search with the list that the elements go to. Each element comes once.
+    fn each_once<T: Copy + Eq + std::hash::Hash>(
+        &self,
+        mut search: impl FnMut(&ReadySearch, &mut Vec<T>) -> Result<()>,
+    ) -> Result<Vec<T>> {
+        let mut ids = Vec::new();
+        self.0.iter().try_for_each(|ready| search(ready, &mut ids))?;
+        if self.0.len() > 1 {
+            keep_first(&mut ids);
+        }
+        Ok(ids)
+    }
+}
+
+/// Returns a filter for the conditions that an access by indexes does not answer. It runs on the elements that they find.
+pub(super) fn remaining_filter(access: &IndexAccess, conditions: &[Condition]) -> Option<Filter> {
+    let is_left = |(at, _): &(usize, &Condition)| access.answered.binary_search(at).is_err();
+    let left: Vec<Condition> =
+        conditions.iter().enumerate().filter(is_left).map(|(_, condition)| condition.clone()).collect();
+    (!left.is_empty()).then(|| Filter::new(&left))
+}
+
+/// Removes all but the first of equal ids.
+pub(super) fn keep_first<T: Copy + Eq + std::hash::Hash>(ids: &mut Vec<T>) {
+    let mut seen = FastSet::with_capacity_and_hasher(ids.len(), Default::default());
+    ids.retain(|id| seen.insert(*id));
+}
+
+/// The values that pass an equality or a range, or that begin with a text.
+pub(super) fn index_range(test: &Test, context: &ExecutionContext) -> Result<IndexRange> {
+    if let Test::Within(operands) = test {
+        return Ok(IndexRange::Equal(within_values(operands, context)?));
+    }
+    if let Some(operands) = test.equal_operands() {
+        return Ok(IndexRange::Equal(operands.iter().map(|o| context.resolve(o)).collect::<Result<_>>()?));
+    }
+    if let Some(beginning) = test.beginning() {
+        return Ok(texts_from(&text_of(&context.resolve(beginning)?)?));
+    }
+    let (low, high) = test.range_bounds().ok_or_else(|| Error::bug("the planner looks up only equality and ranges"))?;
+    let resolve = |(operand, inside): (Operand, bool)| Ok::<_, Error>((context.resolve(&operand)?, inside));
+    let bound = |b: Option<(Operand, bool)>| b.map(resolve).transpose();
+    Ok(IndexRange::Between { low: bound(low)?, high: bound(high)? })
+}
+
+/// The texts with this beginning. They come after the beginning itself, and before the text whose last character is the
+/// next one. If there is no next character, no text is greater and has another beginning.
+fn texts_from(beginning: &str) -> IndexRange {
+    let mut above: Vec<char> = beginning.chars().collect();
+    let high = loop {
+        let Some(last) = above.pop() else { break None };
+        // The range leaves out the code points that are no characters.
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            above.push(next);
+            break Some((Value::from(above.into_iter().collect::<String>().as_str()), false));
+        }
+    };
+    IndexRange::Between { low: Some((Value::from(beginning), true)), high }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let characters = vec!['a', 'b', '\u{0}', '\u{d7ff}', '\u{e000}', char::MAX];
+        prop::collection::vec(prop::sample::select(characters), 0..4).prop_map(|text| text.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn a_range_has_the_texts_with_a_beginning(beginning in any_text(), text in any_text()) {
+            prop_assert_eq!(texts_from(&beginning).holds(&Value::from(&*text)), text.starts_with(&beginning));
+        }
+    }
+
+    #[test]
+    fn a_range_of_texts_has_nothing_else() {
+        for value in [Value::I32(1), Value::Null, Value::Char('a'), Value::Bool(true)] {
+            assert!(!texts_from("").holds(&value) && !texts_from("a").holds(&value), "{value:?}");
+        }
+    }
+}
