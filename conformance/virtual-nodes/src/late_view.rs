@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 
 use mangrove_graph::view::{
-    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, LabelFilter, LiveCounts, PropertyRow,
-    ScanCursor, Share, ValueRows,
+    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexLookup, IndexRange, LabelFilter, LiveCounts,
+    PropertyRow, ScanCursor, Share, ValueRows,
 };
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Completions, Direction, EdgeId, ElementKind, Error, IndexId, KeyId,
@@ -361,6 +361,16 @@ impl GraphView for LateView {
     ) -> Result<()> {
         self.read_one("index_vertices", Item::Index(index))?;
         self.whole.index_vertices(index, prefix, range, share, out)
+    }
+
+    fn intersect_vertices(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<VertexId>) -> Result<()> {
+        self.read("intersect_vertices", lookups.iter().map(|lookup| vec![Item::Index(lookup.index)]))?;
+        self.whole.intersect_vertices(lookups, share, out)
+    }
+
+    fn intersect_edges(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()> {
+        self.read("intersect_edges", lookups.iter().map(|lookup| vec![Item::Index(lookup.index)]))?;
+        self.whole.intersect_edges(lookups, share, out)
     }
 
     fn live_counts(&self) -> LiveCounts {

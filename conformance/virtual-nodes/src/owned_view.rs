@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use mangrove_graph::view::{
-    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexRange, LabelFilter, LiveCounts, PropertyRow,
-    ScanCursor, Share, ValueRows,
+    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexInfo, IndexLookup, IndexRange, LabelFilter, LiveCounts,
+    PropertyRow, ScanCursor, Share, ValueRows,
 };
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, Error, IndexId, KeyId, LabelSetId, Numbers, Result,
@@ -88,6 +88,8 @@ impl GraphView for OwnedView {
         fn indexes() -> Vec<IndexInfo>;
         fn index_vertices(index: IndexId, prefix: &[Value], range: &IndexRange, share: Share, out: &mut Vec<VertexId>) -> Result<()>;
         fn index_edges(index: IndexId, prefix: &[Value], range: &IndexRange, share: Share, out: &mut Vec<EdgeId>) -> Result<()>;
+        fn intersect_vertices(lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<VertexId>) -> Result<()>;
+        fn intersect_edges(lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()>;
         fn live_counts() -> LiveCounts;
     }
 

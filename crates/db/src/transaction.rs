@@ -332,7 +332,8 @@ impl Transaction {
 
     /// The plan of a prepared traversal for what this transaction sees.
     pub(crate) fn plan(&self, prepared: &Prepared) -> Result<Arc<PlannedQuery>> {
-        prepared.plan(&self.database.inner.identity, &|| self.database.statistics(), self.view())
+        let index_sizes = || self.database.inner.manager.store().index_sizes();
+        prepared.plan(&self.database.inner.identity, &|| self.database.statistics(), &index_sizes, self.view())
     }
 
     /// That plan as text.

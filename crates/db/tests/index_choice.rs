@@ -16,6 +16,8 @@ use rand::{Rng, SeedableRng};
 const VALUES: &[&str] =
     &["0", "1", "2", "3", "2L", "1.5d", "'1'", "''", "'a'", "'ab'", "'abc'", "'b'", "true", "'ä'", "'\\uD83D\\uDE00'"];
 const KEYS: &[&str] = &["a", "b", "c"];
+/// The vertices of a graph, and its edges.
+const SIZE: usize = 150;
 
 fn pick(rng: &mut StdRng, of: &[&'static str]) -> &'static str {
     of.choose(rng).copied().unwrap()
@@ -30,13 +32,13 @@ fn all(db: &Database, script: &str) -> Vec<Value> {
 }
 
 /// Properties of an element: some keys are missing. A vertex may have several values under a key.
-fn properties(rng: &mut StdRng, is_vertex: bool, number: usize) -> String {
+fn properties(rng: &mut StdRng, values_of_graph: &[&'static str], is_vertex: bool, number: usize) -> String {
     let mut text = String::new();
     for key in KEYS {
         let values = if is_vertex { rng.random_range(0..=3_usize) } else { rng.random_range(0..=1) };
         for _ in 0..values.min(2) {
             let cardinality = if is_vertex { "list, " } else { "" };
-            text += &format!(".property({cardinality}'{key}', {})", pick(rng, VALUES));
+            text += &format!(".property({cardinality}'{key}', {})", pick(rng, values_of_graph));
         }
     }
     if rng.random_bool(0.7) {
@@ -45,23 +47,21 @@ fn properties(rng: &mut StdRng, is_vertex: bool, number: usize) -> String {
     text
 }
 
-/// A graph of vertices `p` and `q`, and of edges `x` and `y`.
-fn random_graph(rng: &mut StdRng) -> Database {
+/// A graph of vertices `p` and `q`, and of edges `x` and `y`, and the values in it.
+fn random_graph(rng: &mut StdRng) -> (Database, Vec<&'static str>) {
     let db = Database::in_memory();
     let transaction = db.begin().unwrap();
-    for number in 0..40 {
-        let (label, properties) = (pick(rng, &["p", "q"]), properties(rng, true, number));
+    // Few different values make long lists.
+    let values: Vec<&'static str> = (0..rng.random_range(3..9)).map(|_| pick(rng, VALUES)).collect();
+    for number in 0..SIZE {
+        let (label, properties) = (pick(rng, &["p", "q"]), properties(rng, &values, true, number));
         run(&transaction, &format!("g.addV('{label}').property('n', {number}){properties}"));
     }
-    for number in 0..40 {
-        let (label, properties) = (pick(rng, &["x", "y"]), properties(rng, false, number));
-        let [from, to] = [0; 2].map(|_| rng.random_range(0..40));
-        run(
-            &transaction,
-            &format!(
-                "g.V().has('n', {from}).addE('{label}').to(__.V().has('n', {to})).property('n', {number}){properties}"
-            ),
-        );
+    for number in 0..SIZE {
+        let (label, properties) = (pick(rng, &["x", "y"]), properties(rng, &values, false, number));
+        let at = rng.random_range(0..SIZE);
+        let add = format!("g.V().has('n', {at}).as('v').addE('{label}').to('v').property('n', {number}){properties}");
+        run(&transaction, &add);
     }
     transaction.commit().unwrap();
     for element in [ElementKind::Vertex, ElementKind::Edge] {
@@ -79,7 +79,7 @@ fn random_graph(rng: &mut StdRng) -> Database {
             db.define_index(&IndexDefinition { element, keys, unique: true, ..IndexDefinition::default() }).unwrap();
         }
     }
-    db
+    (db, values)
 }
 
 /// A test of a value.
@@ -102,8 +102,8 @@ fn condition(rng: &mut StdRng, element: ElementKind, depth: usize) -> String {
     match rng.random_range(0..16) {
         0 => format!("hasLabel('{}')", pick(rng, &labels)),
         1 => format!("hasLabel('{}', '{}')", labels[0], labels[1]),
-        2 => format!("has('u', {})", rng.random_range(0..42)),
-        3 => format!("has('u', within({}, {}))", rng.random_range(0..42), rng.random_range(0..42)),
+        2 => format!("has('u', {})", rng.random_range(0..SIZE + 2)),
+        3 => format!("has('u', within({}, {}))", rng.random_range(0..SIZE + 2), rng.random_range(0..SIZE + 2)),
         4 => format!("has('{}', '{}', {})", pick(rng, &labels), pick(rng, KEYS), predicate(rng)),
         5 => format!("hasNot('{}')", pick(rng, KEYS)),
         6..10 if depth > 0 => {
@@ -122,9 +122,14 @@ fn conditions(rng: &mut StdRng, element: ElementKind, depth: usize, between: &st
     all.join(between)
 }
 
-fn traversal(rng: &mut StdRng) -> String {
+fn traversal(rng: &mut StdRng, values: &[&'static str]) -> String {
     let element = if rng.random_bool(0.6) { ElementKind::Vertex } else { ElementKind::Edge };
     let source = if element == ElementKind::Vertex { "V" } else { "E" };
+    if rng.random_bool(0.4) {
+        // Values that many elements have, under two keys: mostly an intersection, if the keys have indexes.
+        let [one, two] = [["a", "b"], ["b", "c"], ["c", "a"]][rng.random_range(0..3)];
+        return format!("g.{source}().has('{one}', {}).has('{two}', {}).id()", pick(rng, values), pick(rng, values));
+    }
     format!("g.{source}().{}.id()", conditions(rng, element, 2, "."))
 }
 
@@ -144,9 +149,9 @@ fn answer(transaction: &Transaction, script: &str, options: PlanOptions) -> Vec<
 }
 
 /// Writes of a transaction: properties change, come and go, and so do elements.
-fn change(rng: &mut StdRng, transaction: &Transaction, deletes: bool) {
-    for _ in 0..12 {
-        let (at, key, value) = (rng.random_range(0..40), pick(rng, KEYS), pick(rng, VALUES));
+fn change(rng: &mut StdRng, values: &[&'static str], transaction: &Transaction, deletes: bool) {
+    for _ in 0..40 {
+        let (at, key, value) = (rng.random_range(0..SIZE), pick(rng, KEYS), pick(rng, values));
         let script = match rng.random_range(0..5) {
             0 => format!("g.V().has('n', {at}).property(single, '{key}', {value})"),
             1 => format!("g.V().has('n', {at}).property(list, '{key}', {value})"),
@@ -169,30 +174,32 @@ fn change(rng: &mut StdRng, transaction: &Transaction, deletes: bool) {
 
 #[test]
 fn indexes_answer_as_scans_do() {
-    let (mut unions, mut answers) = (0, 0);
-    for seed in 0..12 {
+    let (mut unions, mut intersections, mut answers) = (0, 0, 0);
+    for seed in 0..24 {
         let mut rng = StdRng::seed_from_u64(seed);
-        let db = random_graph(&mut rng);
+        let (db, values) = random_graph(&mut rng);
         for isolation in [Isolation::Snapshot, Isolation::Serializable] {
             for changes in [None, Some(false), Some(true)] {
                 let transaction = db.begin_with(TransactionOptions { isolation, ..Default::default() }).unwrap();
                 if let Some(deletes) = changes {
-                    change(&mut rng, &transaction, deletes);
+                    change(&mut rng, &values, &transaction, deletes);
                 }
                 for _ in 0..60 {
-                    let script = traversal(&mut rng);
+                    let script = traversal(&mut rng, &values);
                     let plain = answer(&transaction, &script, PlanOptions::NONE);
                     let found = answer(&transaction, &script, PlanOptions::default());
                     assert_eq!(found, plain, "seed {seed}, {isolation:?}, {changes:?}: {script}");
                     let explained = db.explain(&script).unwrap();
                     unions += usize::from(explained.contains("by the union of"));
+                    intersections += usize::from(explained.contains("by the intersection of"));
                     answers += usize::from(!plain.is_empty());
                 }
             }
         }
     }
-    println!("{unions} unions, {answers} answers with elements");
-    assert!(unions > 200 && answers > 500, "{unions} unions, {answers} answers with elements");
+    let shown = format!("{unions} unions, {intersections} intersections, {answers} answers with elements");
+    println!("{shown}");
+    assert!(unions > 500 && intersections > 500 && answers > 2_000, "{shown}");
 }
 
 /// What a look-up by several indexes reads, and an element that a concurrent transaction adds to its answer.
@@ -202,6 +209,33 @@ struct Noticed {
     /// The name that `explain()` has for the access.
     access: &'static str,
     adds: &'static [&'static str],
+}
+
+/// What a concurrent transaction writes, and whether that changes the answer.
+fn commits_after(db: &Database, reads: &str, write: &str) -> bool {
+    let serializable = TransactionOptions { isolation: Isolation::Serializable, ..Default::default() };
+    let (reader, writer) = (db.begin_with(serializable).unwrap(), db.begin_with(serializable).unwrap());
+    let found = reader.query(&format!("g.V().{reads}.count()")).unwrap().collect().unwrap();
+    assert_eq!(found, [Value::I64(0)]);
+    run(&reader, "g.addV('seen')");
+    run(&writer, write);
+    // The writer reads what the reader writes, so neither order of the two has both answers.
+    writer.query("g.V().hasLabel('seen').count()").unwrap().collect().unwrap();
+    writer.commit().unwrap();
+    match reader.commit() {
+        Ok(_) => true,
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{reads}, {write}: {error}");
+            false
+        }
+    }
+}
+
+fn define(db: &Database, indexes: &[(&str, IndexKind)]) {
+    for (key, kind) in indexes {
+        let keys = vec![(*key).into()];
+        db.define_index(&IndexDefinition { keys, kind: *kind, ..IndexDefinition::default() }).unwrap();
+    }
 }
 
 /// If one of the searches of a union was not in the read set, its case would commit.
@@ -231,27 +265,59 @@ fn a_serializable_writer_notices_what_would_come_into_a_union() {
         for (add, conflicts) in adds.iter().map(|add| (*add, true)).chain([("name:x", false), ("age:40", false)]) {
             let db = Database::in_memory();
             all(&db, "g.addV('person').property('name', 'eve').property('email', 'm').property('age', 7)");
-            for (key, kind) in indexes {
-                let keys = vec![(*key).into()];
-                db.define_index(&IndexDefinition { keys, kind: *kind, ..IndexDefinition::default() }).unwrap();
-            }
+            define(&db, indexes);
             let explained = db.explain(&format!("g.V().{reads}")).unwrap();
             assert!(explained.contains(access), "{explained}");
-            let serializable = TransactionOptions { isolation: Isolation::Serializable, ..Default::default() };
-            let (reader, writer) = (db.begin_with(serializable).unwrap(), db.begin_with(serializable).unwrap());
-            let found = reader.query(&format!("g.V().{reads}.count()")).unwrap().collect().unwrap();
-            assert_eq!(found, [Value::I64(0)]);
-            run(&reader, "g.addV('seen')");
             let (key, value) = add.split_once(':').unwrap();
             let value = if key == "age" { value.to_owned() } else { format!("'{value}'") };
-            run(&writer, &format!("g.addV('person').property('{key}', {value})"));
-            // The writer reads what the reader writes, so neither order of the two has both answers.
-            writer.query("g.V().hasLabel('seen').count()").unwrap().collect().unwrap();
-            writer.commit().unwrap();
-            match reader.commit() {
-                Ok(_) => assert!(!conflicts, "{reads} does not notice {add}"),
-                Err(error) => assert!(conflicts && error.kind() == ErrorKind::Conflict, "{reads}, {add}: {error}"),
-            }
+            let write = format!("g.addV('person').property('{key}', {value})");
+            assert_eq!(commits_after(&db, reads, &write), !conflicts, "{reads}, {add}");
         }
     }
+}
+
+/// Each of the elements that come into the intersection is in one of its indexes already, so only the other one has news.
+#[test]
+fn a_serializable_writer_notices_what_would_come_into_an_intersection() {
+    let reads = "has('a', 'x').has('b', 'y')";
+    for kind in [IndexKind::Hash, IndexKind::Ordered] {
+        for (write, conflicts) in [
+            ("g.V().has('n', 7).property(single, 'b', 'y')", true),
+            ("g.V().has('n', 107).property(single, 'a', 'x')", true),
+            ("g.addV().property('a', 'x').property('b', 'y')", true),
+            ("g.V().has('n', 207).property(single, 'a', 'q')", false),
+        ] {
+            let db = Database::in_memory();
+            let transaction = db.begin().unwrap();
+            for number in 0..300 {
+                let [a, b] = [["x", "o"], ["o", "y"], ["o", "o"]][number / 100];
+                let add = format!("g.addV().property('n', {number}).property('a', '{a}').property('b', '{b}')");
+                run(&transaction, &add);
+            }
+            transaction.commit().unwrap();
+            define(&db, &[("a", kind), ("b", kind), ("n", IndexKind::Hash)]);
+            let explained = db.explain(&format!("g.V().{reads}")).unwrap();
+            assert!(explained.contains("by the intersection of indexes a (~150), b (~150)"), "{explained}");
+            assert_eq!(commits_after(&db, reads, write), !conflicts, "{kind:?}, {write}");
+        }
+    }
+}
+
+/// The second list is longer than the tests that it would save, which only the run finds out. Its values are tested.
+#[test]
+fn a_list_that_turns_out_long_is_not_read() {
+    let db = Database::in_memory();
+    let transaction = db.begin().unwrap();
+    for number in 0..400 {
+        // Most values of `b` are rare, and one is not.
+        let b = if number < 391 && number % 100 != 7 { 0 } else { number };
+        let a = number % 20;
+        run(&transaction, &format!("g.addV().property('n', {number}).property('a', {a}).property('b', {b})"));
+    }
+    transaction.commit().unwrap();
+    define(&db, &[("a", IndexKind::Hash), ("b", IndexKind::Ordered)]);
+    let reads = "g.V().has('a', 7).has('b', 0)";
+    let explained = db.explain(reads).unwrap();
+    assert!(explained.contains("by the intersection of indexes a (~20), b (~29)"), "{explained}");
+    assert_eq!(all(&db, &format!("{reads}.count()")), [Value::I64(16)]);
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::statistics::Statistics;
-use mangrove_graph::{IndexInfo, LabelSetId};
+use mangrove_graph::statistics::{IndexStatistics, Statistics};
+use mangrove_graph::{IndexId, IndexInfo, LabelSetId};
 
 use crate::logical::Name;
 
@@ -36,8 +36,17 @@ impl std::fmt::Display for UsableIndex {
 pub struct GraphFacts {
     /// The indexes that plans may use.
     pub indexes: Vec<UsableIndex>,
+    /// The sizes of indexes, as far as they are known, in any order.
+    pub sizes: Vec<IndexStatistics>,
     /// The statistics from which the order of steps is chosen, if there are any.
     pub figures: Option<Figures>,
+}
+
+impl GraphFacts {
+    /// The size of an index, if it is known.
+    pub fn size(&self, index: IndexId) -> Option<&IndexStatistics> {
+        self.sizes.iter().find(|size| size.index == index)
+    }
 }
 
 /// Statistics of a graph with the names of its labels.

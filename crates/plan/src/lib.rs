@@ -38,6 +38,6 @@ pub use compile::{compile, compile_with};
 pub use facts::{Figures, GraphFacts, UsableIndex};
 pub use graph::may_reorder;
 pub use logical::{GRAPH_SERVICES, expression, files, function, upsert};
-pub use lower::{lower, lower_with};
+pub use lower::{lower, lower_with, may_choose_indexes};
 pub use options::{PlanOptions, Planner};
 pub use physical::PhysicalPlan;

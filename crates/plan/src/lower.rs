@@ -23,12 +23,13 @@ use std::collections::HashSet;
 use mangrove_graph::{ElementKind, Error, Result, Token};
 use mangrove_gremlin::Comparison;
 
+pub use access::may_choose_indexes;
 use by::ComputedColumns;
 use once::FollowingSteps;
 use order::Chain;
 
 use crate::PlanOptions;
-use crate::facts::{GraphFacts, UsableIndex};
+use crate::facts::GraphFacts;
 use crate::graph::{self, Counted, Reordered};
 use crate::interleaving::Interleaving;
 use crate::limits::{self, PLANNED_STEPS_MAX};
@@ -52,7 +53,7 @@ pub fn lower_with(
     let facts = match options.use_indexes {
         true => facts,
         false => {
-            without_indexes = GraphFacts { indexes: Vec::new(), figures: facts.figures.clone() };
+            without_indexes = GraphFacts { indexes: Vec::new(), ..facts.clone() };
             &without_indexes
         }
     };
@@ -92,6 +93,7 @@ pub fn lower_with(
         mutating,
         steps_left: Cell::new(PLANNED_STEPS_MAX),
         fills_from_here: Cell::new(false),
+        chooses_indexes: Cell::new(false),
         applied: Applied::default(),
     };
     let may_merge = merges && !requirements.keep_earlier_objects() && !requirements.sacks;
@@ -121,7 +123,7 @@ pub fn lower_with(
         root,
         rules: lowering.applied.names(),
         choices,
-        uses_statistics: has_choice || may_count || options.estimate,
+        uses_statistics: has_choice || may_count || options.estimate || lowering.chooses_indexes.get(),
         mutating,
         interleaved: lowering.interleaving.shows(),
         pinned: mutating || traversal.uses_side_effects() || !configuration.side_effects.is_empty(),
@@ -161,6 +163,8 @@ struct Lowering<'a> {
     /// True if a side effect is filled by the step that is being lowered, by a step that it is nested in, or by a later
     /// step (PLAN-10).
     fills_from_here: Cell<bool>,
+    /// True if a source could find its elements by different indexes.
+    chooses_indexes: Cell<bool>,
     /// The physical rules that have changed something.
     applied: Applied,
 }
@@ -273,17 +277,29 @@ impl Lowering<'_> {
         }
     }
 
+    /// How a source finds its elements, and the conditions that it tests.
+    fn access(
+        &self,
+        kind: ElementKind,
+        ids: Option<&Vec<Operand>>,
+        conditions: &[Condition],
+    ) -> (Access, Vec<Condition>) {
+        let found = access::access(kind, self.facts, ids, conditions);
+        if found.has_choice {
+            self.chooses_indexes.set(true);
+        }
+        (found.access, found.conditions)
+    }
+
     /// Appends the operators of a step.
     fn step(&self, node: &StepNode, following: &FollowingSteps<'_>, chain: &mut Chain) -> Result<()> {
         match &node.step {
             Step::Vertices { ids, conditions } => {
-                let (access, conditions) =
-                    access::access(ElementKind::Vertex, &self.facts.indexes, ids.as_ref(), conditions);
+                let (access, conditions) = self.access(ElementKind::Vertex, ids.as_ref(), conditions);
                 chain.push(Op::Vertices { access, conditions });
             }
             Step::Edges { ids, conditions } => {
-                let (access, conditions) =
-                    access::access(ElementKind::Edge, &self.facts.indexes, ids.as_ref(), conditions);
+                let (access, conditions) = self.access(ElementKind::Edge, ids.as_ref(), conditions);
                 chain.push(Op::Edges { access, conditions });
             }
             Step::Inject(values) => chain.push(Op::Inject(values.clone())),

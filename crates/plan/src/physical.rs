@@ -28,7 +28,7 @@ use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
 pub use degree::{Degree, DegreeTest};
 pub use edge_to::EdgeTo;
-pub use index_access::{IndexAccess, IndexSearch};
+pub use index_access::{IndexAccess, IndexPart, IndexSearch};
 pub use modulate::{Computation, Modulate, Over};
 pub use nested::Purpose;
 pub use order_reader::OrderReader;

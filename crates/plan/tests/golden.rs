@@ -9,6 +9,7 @@
 //! | `edges LABEL out LABEL COUNT SOURCES`, with `in` too | vertices with a label have so many edges, and so many have any |
 //! | the same, and `SQUARES` | so many are the squares of the degrees together; otherwise degrees are equal |
 //! | `ends LABEL out LABEL LABEL PERCENT …`, with `in` too | so many of these edges lead to vertices with a label |
+//! | `entries COUNT DISTINCT` | the index that was named last has so many entries, of so many values |
 //! | `> TRAVERSAL` | the lines up to the next empty one are its plan |
 //!
 //! `MANGROVE_UPDATE=1` writes the current plans: read the difference in review.
@@ -16,7 +17,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, PairMoments, Statistics, sort_tables};
+use mangrove_graph::statistics::{
+    DegreeStatistics, EdgeTable, IndexStatistics, LabelStatistics, PairMoments, Statistics, sort_tables,
+};
 use mangrove_graph::{Direction, ElementKind, IndexId, IndexInfo, KeyId, LabelId, LabelSetId, Result, Value};
 use mangrove_gremlin::{Bytecode, ParseOptions, Statement, parse_one};
 use mangrove_plan::explain::{PlanNode, PlanTree};
@@ -133,6 +136,10 @@ fn rewritten(text: &str, mut plan: impl FnMut(&str, &GraphFacts) -> String) -> S
         if let Some(text) = line.strip_prefix("index ") {
             let number = facts.indexes.len() as u32;
             facts.indexes.push(index(text, number));
+        } else if let Some(numbers) = line.strip_prefix("entries ") {
+            let numbers: Vec<u64> = numbers.split(' ').map(|number| number.parse().unwrap()).collect();
+            let index = facts.indexes.last().unwrap().info.id;
+            facts.sizes.push(IndexStatistics { index, entries: numbers[0], distinct: numbers[1] });
         } else if counted.read(line) {
             facts.figures = Some(counted.figures());
         } else if let Some(script) = line.strip_prefix("> ") {

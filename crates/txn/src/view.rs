@@ -5,9 +5,9 @@
 
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, ExpandCursor, ExpandRequest,
-    Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts, Numbers,
-    PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId, edge_columns_of_rows,
-    look_up_in_steps, vertex_columns_of_rows,
+    Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts,
+    Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId,
+    edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
 };
 
 use mangrove_store::{Snapshot, StoreView};
@@ -269,6 +269,16 @@ impl GraphView for Transaction {
     ) -> Result<()> {
         self.track_index(index, prefix, range);
         self.view()?.index_edges(index, prefix, range, share, out)
+    }
+
+    fn intersect_vertices(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<VertexId>) -> Result<()> {
+        lookups.iter().for_each(|lookup| self.track_index(lookup.index, lookup.prefix, lookup.range));
+        self.view()?.intersect_vertices(lookups, share, out)
+    }
+
+    fn intersect_edges(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()> {
+        lookups.iter().for_each(|lookup| self.track_index(lookup.index, lookup.prefix, lookup.range));
+        self.view()?.intersect_edges(lookups, share, out)
     }
 
     fn indexes(&self) -> Vec<IndexInfo> {

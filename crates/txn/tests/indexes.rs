@@ -3,8 +3,9 @@
 mod common;
 
 use common::{Graph, check_memory, vertices};
-use mangrove_graph::{ElementKind, ErrorKind, GraphView, IndexId, IndexRange, Share, Value, VertexId};
-use mangrove_store::IndexOptions;
+use mangrove_graph::{ElementKind, ErrorKind, GraphView, IndexId, IndexLookup, IndexRange, Share, Value, VertexId};
+use mangrove_store::{IndexOptions, WriteCardinality};
+use mangrove_txn::Transaction;
 
 fn options(graph: &Graph, ordered: bool, unique: bool) -> IndexOptions {
     IndexOptions {
@@ -75,6 +76,62 @@ fn an_index_answers_as_a_scan_would_in_every_snapshot() {
     graph.manager.drop_index(IndexId(0)).unwrap();
     check_memory(store);
     assert_eq!(graph.manager.drop_index(IndexId(0)).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+/// Several look-ups find what each of them does: also if the list of the second one is too long to be read, if only the
+/// second one is of a label, and if entries are older than the values that the transaction sees.
+#[test]
+fn several_look_ups_find_what_all_of_them_find() {
+    let graph = Graph::new();
+    let catalog = graph.manager.store().catalog();
+    let (rank, other) = (catalog.intern_key("rank"), catalog.intern_label_text("other"));
+    let set_rank = |txn: &Transaction, id, n| {
+        txn.set_vertex_property(id, rank, Value::I64(n), WriteCardinality::Single, Vec::new()).unwrap();
+    };
+    let txn = graph.begin();
+    let mut ids: Vec<_> = (0..300).map(|n| graph.add(&txn, n % 3)).collect();
+    for n in 0..100 {
+        let id = txn.insert_vertex(other, None).unwrap();
+        graph.set(&txn, id, n % 3).unwrap();
+        ids.push(id);
+    }
+    (0..).zip(&ids).for_each(|(n, id)| set_rank(&txn, *id, if n % 50 == 0 { 1 } else { n / 100 }));
+    txn.commit().unwrap();
+    let (all, one) = (None, catalog.label("person"));
+    let made = |key, label, ordered| {
+        let keys = vec![key];
+        let options = IndexOptions { element: ElementKind::Vertex, label, keys, ordered, unique: false };
+        graph.manager.create_index(&options).unwrap()
+    };
+    let by_balance = [made(graph.balance, all, false), made(graph.balance, one, true)];
+    let by_rank = [made(rank, all, true), made(rank, one, false)];
+    let txn = graph.begin();
+    [150, 351].into_iter().for_each(|at| graph.set(&txn, ids[at], 7).unwrap());
+    set_rank(&txn, ids[151], 9);
+    txn.delete_vertex(ids[152]).unwrap();
+    txn.finish_statement().unwrap();
+    let value = |n: i64| IndexRange::Equal(vec![Value::I64(n)]);
+    for balance in [0, 1, 2, 7] {
+        for rank in [0, 1, 2, 3, 9] {
+            for (first, second) in by_balance.iter().flat_map(|a| by_rank.iter().map(move |b| (*a, *b))) {
+                let of_first = look_up(&txn, first, value(balance));
+                let of_second = look_up(&txn, second, value(rank));
+                let both: Vec<_> = of_first.into_iter().filter(|id| of_second.contains(id)).collect();
+                let (balances, ranks) = (value(balance), value(rank));
+                let mut look_ups = [
+                    IndexLookup { index: first, prefix: &[], range: &balances },
+                    IndexLookup { index: second, prefix: &[], range: &ranks },
+                ];
+                for _ in 0..2 {
+                    let mut found = Vec::new();
+                    txn.intersect_vertices(&look_ups, Share::ALL, &mut found).unwrap();
+                    found.sort_unstable();
+                    assert_eq!(found, both, "{balance}, {rank}, indexes {first:?} and {second:?}");
+                    look_ups.reverse();
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use mangrove_flow::QueryLimits;
 use mangrove_flow::schedule::Tenant;
-use mangrove_graph::statistics::Statistics;
+use mangrove_graph::statistics::{IndexStatistics, Statistics};
 use mangrove_graph::{Catalog, GraphView, IndexInfo, Result, Value};
 use mangrove_gremlin::{Bytecode, Terminal};
 use mangrove_plan::literals::{self, Guard, Literals};
@@ -47,6 +47,8 @@ pub(super) struct PreparedShape {
     uses_files: bool,
     /// True if the order of its steps may be chosen by the statistics of a graph, or rows are estimated from them.
     may_use_statistics: bool,
+    /// True if a source may have a choice between indexes, of which statistics know the sizes.
+    may_choose_indexes: bool,
     /// The plan for the database and the indexes of the last run, with its instances.
     planned: Mutex<Option<Arc<PlannedQuery>>>,
     /// The bytes of the rewritten traversal.
@@ -93,6 +95,7 @@ impl PreparedShape {
             uses_files: traversal.uses_files(),
             may_use_statistics: options.estimate
                 || mangrove_plan::may_reorder(&traversal, &configuration, options.planner),
+            may_choose_indexes: mangrove_plan::may_choose_indexes(&traversal),
             configuration,
             traversal,
             rules,
@@ -280,11 +283,13 @@ impl Prepared {
         }
     }
 
-    /// The plan for the graph of a database as a transaction sees it. `statistics` returns those of the graph.
+    /// The plan for the graph of a database as a transaction sees it. `statistics` returns those of the graph, and
+    /// `index_sizes` the sizes that its indexes have now.
     pub(crate) fn plan(
         &self,
         database: &DatabaseIdentity,
         statistics: &dyn Fn() -> Option<Arc<Statistics>>,
+        index_sizes: &dyn Fn() -> Vec<IndexStatistics>,
         view: &dyn GraphView,
     ) -> Result<Arc<PlannedQuery>> {
         let indexes = view.indexes();
@@ -295,10 +300,12 @@ impl Prepared {
         {
             return Ok(planned.clone());
         }
-        let statistics = if shape.may_use_statistics { statistics() } else { None };
+        let may_choose_indexes = shape.may_choose_indexes && indexes.len() > 1;
+        let statistics = if shape.may_use_statistics || may_choose_indexes { statistics() } else { None };
+        let sizes = if may_choose_indexes { index_sizes() } else { Vec::new() };
         let as_of = statistics.as_ref().map(|statistics| statistics.as_of);
         let figures = statistics.and_then(|statistics| database.figures(statistics, view.catalog()));
-        let facts = GraphFacts { indexes: usable_indexes(&indexes, view.catalog()), figures };
+        let facts = GraphFacts { indexes: usable_indexes(&indexes, view.catalog()), sizes, figures };
         let plan = mangrove_plan::lower_with(&shape.traversal, &shape.configuration, &facts, shape.options)?;
         let made_for = MadeFor::new(database, indexes, plan.uses_statistics.then_some(as_of));
         let planned = PlannedQuery::new(made_for, plan, shape.figures.clone());

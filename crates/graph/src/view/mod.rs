@@ -38,6 +38,7 @@ use smol_str::SmolStr;
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
+use crate::hash::FastSet;
 use crate::ids::{EdgeId, ElementKind, IndexId, KeyId, LabelId, LabelSetId, VertexId};
 use crate::user_id::UserId;
 use crate::value::{Direction, Value};
@@ -47,7 +48,8 @@ pub use columns::{RowValues, ValueColumns};
 pub use late::{Completions, Elements, Hold, LateReads, Need, Ticket, Want};
 pub use numbers::{NumberType, Numbers};
 pub use request::{
-    AdjacencyRequest, ExpandCursor, ExpandRequest, IndexInfo, IndexRange, LabelFilter, LiveCounts, ScanCursor, Share,
+    AdjacencyRequest, ExpandCursor, ExpandRequest, IndexInfo, IndexLookup, IndexRange, LabelFilter, LiveCounts,
+    ScanCursor, Share,
 };
 pub use rows::{Expansion, PropertyRow, ValueRows};
 
@@ -268,6 +270,21 @@ pub trait GraphView: Send + Sync {
         out: &mut Vec<EdgeId>,
     ) -> Result<()>;
 
+    /// Appends, once each, the vertices that all of the look-ups find, of which there is at least one. The first should
+    /// be the one that finds the fewest: a view may test the values of what that has, and leave other indexes unread.
+    fn intersect_vertices(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<VertexId>) -> Result<()> {
+        in_all(lookups, out, |IndexLookup { index, prefix, range }, found| {
+            self.index_vertices(*index, prefix, range, share, found)
+        })
+    }
+
+    /// As [`GraphView::intersect_vertices`], for indexes of edges.
+    fn intersect_edges(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()> {
+        in_all(lookups, out, |IndexLookup { index, prefix, range }, found| {
+            self.index_edges(*index, prefix, range, share, found)
+        })
+    }
+
     /// Counts by label set, of the newest commits and not of the snapshot.
     fn live_counts(&self) -> LiveCounts;
 
@@ -285,6 +302,25 @@ pub trait GraphView: Send + Sync {
         sets.sort_unstable();
         LabelFilter::Sets(sets.into())
     }
+}
+
+/// Appends what `find` finds for all of the look-ups.
+fn in_all<T: Copy + Eq + std::hash::Hash>(
+    lookups: &[IndexLookup<'_>],
+    out: &mut Vec<T>,
+    mut find: impl FnMut(&IndexLookup<'_>, &mut Vec<T>) -> Result<()>,
+) -> Result<()> {
+    let Some((first, others)) = lookups.split_first() else { return Ok(()) };
+    let mut found = Vec::new();
+    find(first, &mut found)?;
+    for lookup in others {
+        let mut other = Vec::new();
+        find(lookup, &mut other)?;
+        let other: FastSet<T> = other.into_iter().collect();
+        found.retain(|element| other.contains(element));
+    }
+    out.extend(found);
+    Ok(())
 }
 
 /// Fails unless there is one output for each key, as [`GraphView::look_up_vertices`] requires.

@@ -126,6 +126,17 @@ impl IndexRange {
     }
 }
 
+/// A look-up in an index, as [`GraphView::index_vertices`](super::GraphView::index_vertices) does it.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexLookup<'a> {
+    /// The index.
+    pub index: IndexId,
+    /// The values of the first keys.
+    pub prefix: &'a [Value],
+    /// The values of the next key.
+    pub range: &'a IndexRange,
+}
+
 /// An index as the planner sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexInfo {

@@ -3,28 +3,49 @@
 //! conditions that it does not answer itself stay as a filter.
 
 mod by_index;
+mod index_match;
 
 use mangrove_graph::ElementKind;
 use mangrove_gremlin::Comparison;
 
 use by_index::Indexes;
 
-use super::UsableIndex;
-use crate::logical::{Condition, Name, Operand, Test};
+use crate::facts::GraphFacts;
+use crate::logical::{Condition, Name, Operand, Step, Test, Traversal};
 use crate::physical::Access;
+
+/// A look at the steps: returns false if no source has a choice between indexes, so that their sizes are of no use.
+pub fn may_choose_indexes(traversal: &Traversal) -> bool {
+    let reads_values =
+        |condition: &Condition| matches!(condition, Condition::Property(..)) || by_index::has_branches(condition);
+    traversal.any(|step| match step {
+        Step::Vertices { conditions, .. } | Step::Edges { conditions, .. } => conditions.iter().any(reads_values),
+        _ => false,
+    })
+}
+
+/// How a source finds its elements.
+pub(super) struct Found {
+    pub access: Access,
+    /// The conditions that are left for the source to test, unless indexes answer them.
+    pub conditions: Vec<Condition>,
+    /// True if other sizes of indexes may lead to another access.
+    pub has_choice: bool,
+}
 
 /// The access of a source, and its remaining conditions. The condition that a look-up by id, labels or a scan for
 /// values answers is removed. The conditions that indexes answer stay, because [`Access::Index`] names them by their
 /// position in the list, and a run that finds an index dropped tests all of them.
 pub(super) fn access(
     kind: ElementKind,
-    indexes: &[UsableIndex],
+    facts: &GraphFacts,
     ids: Option<&Vec<Operand>>,
     conditions: &[Condition],
-) -> (Access, Vec<Condition>) {
+) -> Found {
     let mut rest = conditions.to_vec();
+    let found = |access, conditions| Found { access, conditions, has_choice: false };
     if let Some(ids) = ids {
-        return (Access::Ids(ids.clone()), rest);
+        return found(Access::Ids(ids.clone()), rest);
     }
     // hasId(…) directly after V() names the vertices as V(…) does.
     let by_id =
@@ -32,10 +53,11 @@ pub(super) fn access(
     if let Some(at) = by_id
         && let Condition::Id(test) = rest.remove(at)
     {
-        return (Access::IdSet(test.equal_operands().unwrap_or_default()), rest);
+        return found(Access::IdSet(test.equal_operands().unwrap_or_default()), rest);
     }
-    if let Some(access) = Indexes::of(kind, indexes).access(&rest) {
-        return (Access::Index(access), rest);
+    let indexes = Indexes::of(kind, facts);
+    if let Some(access) = indexes.access(&rest) {
+        return Found { access: Access::Index(access), conditions: rest, has_choice: indexes.has_choice() };
     }
     let labels = rest.iter().position(|c| matches!(c, Condition::LabelIn(_))).map(|at| rest.remove(at));
     let labels = match labels {
@@ -46,7 +68,7 @@ pub(super) fn access(
         Some((key, test)) => Access::Where { labels, key, test },
         None => labels.map_or(Access::All, Access::Labels),
     };
-    (access, rest)
+    found(access, rest)
 }
 
 /// Removes and returns the condition that a scan for values can answer, if there is one.

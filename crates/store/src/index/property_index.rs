@@ -30,6 +30,7 @@ mod ordered;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use mangrove_graph::statistics::IndexStatistics;
 use mangrove_graph::{ElementId, ElementKind, IndexId, IndexInfo, IndexRange, KeyId, LabelId, Result, Value};
 
 use self::hashed::HashEntries;
@@ -228,8 +229,15 @@ impl PropertyIndex {
     }
 
     /// Appends the elements that may have these values under the first keys, and a value in the range under the next
-    /// key. They are in no particular order, and one may appear more than once.
-    pub(crate) fn candidates(&self, prefix: &[Value], range: &IndexRange, out: &mut Vec<ElementBits>) -> Result<()> {
+    /// key. They are in no particular order, and one may appear more than once. Returns false if the list would have
+    /// more than `most`; it then lacks some.
+    pub(crate) fn candidates(
+        &self,
+        prefix: &[Value],
+        range: &IndexRange,
+        most: usize,
+        out: &mut Vec<ElementBits>,
+    ) -> Result<bool> {
         let used = prefix.len() + 1;
         match (range, &self.entries) {
             (_, IndexEntries::Ordered(_)) if used > self.info.keys.len() => {
@@ -238,16 +246,20 @@ impl PropertyIndex {
             (IndexRange::Equal(values), IndexEntries::Ordered(entries)) => {
                 for value in values {
                     let limit = (value.clone(), true);
-                    entries.candidates(&Interval { prefix, low: Some(&limit), high: Some(&limit) }, out);
+                    if !entries.candidates(&Interval { prefix, low: Some(&limit), high: Some(&limit) }, most, out) {
+                        return Ok(false);
+                    }
                 }
             }
             (IndexRange::Between { low, high }, IndexEntries::Ordered(entries)) => {
-                entries.candidates(&Interval { prefix, low: low.as_ref(), high: high.as_ref() }, out);
+                return Ok(entries.candidates(&Interval { prefix, low: low.as_ref(), high: high.as_ref() }, most, out));
             }
             (IndexRange::Equal(values), IndexEntries::Hash(entries)) if used == self.info.keys.len() => {
                 for value in values {
                     let all = prefix.iter().chain([value]).cloned().collect();
-                    entries.candidates(IndexKey::new(all).hash_equal(), out);
+                    if !entries.candidates(IndexKey::new(all).hash_equal(), most, out) {
+                        return Ok(false);
+                    }
                 }
             }
             (_, IndexEntries::Hash(_)) => {
@@ -256,13 +268,15 @@ impl PropertyIndex {
                 ));
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Appends the elements that may have exactly these values.
     pub(crate) fn equal_candidates(&self, key: &IndexKey, out: &mut Vec<ElementBits>) {
         match &self.entries {
-            IndexEntries::Hash(entries) => entries.candidates(key.hash_equal(), out),
+            IndexEntries::Hash(entries) => {
+                entries.candidates(key.hash_equal(), usize::MAX, out);
+            }
             IndexEntries::Ordered(entries) => entries.equal_candidates(key, out),
         }
     }
@@ -275,13 +289,23 @@ impl PropertyIndex {
         }
     }
 
+    /// The size of the index.
+    pub(crate) fn size(&self) -> IndexStatistics {
+        IndexStatistics {
+            index: self.info.id,
+            entries: self.entry_count.load(Ordering::Relaxed),
+            distinct: self.distinct_count.load(Ordering::Relaxed),
+        }
+    }
+
     /// The definition of the index, with figures of its size.
     pub(crate) fn report(&self) -> IndexReport {
+        let IndexStatistics { entries, distinct, .. } = self.size();
         IndexReport {
             info: self.info.clone(),
             online: self.usable_at(NEVER - 1),
-            entries: self.entry_count.load(Ordering::Relaxed),
-            distinct: self.distinct_count.load(Ordering::Relaxed),
+            entries,
+            distinct,
             bytes: self.ledger.bytes() as u64,
         }
     }
@@ -323,7 +347,7 @@ mod tests {
 
     fn candidates(index: &PropertyIndex, prefix: &[Value], range: &IndexRange) -> Vec<u64> {
         let mut out = Vec::new();
-        index.candidates(prefix, range, &mut out).unwrap();
+        assert!(index.candidates(prefix, range, usize::MAX, &mut out).unwrap());
         let mut slots: Vec<u64> = out.into_iter().map(|bits| VertexId::from_bits(bits.0).slot()).collect();
         slots.sort_unstable();
         slots

@@ -1,9 +1,13 @@
-//! Searching in property indexes: candidates of an index, checked against the values that the snapshot sees.
+//! Searching in property indexes: candidates of indexes, checked against the values that the snapshot sees.
+//!
+//! A search in several indexes is for the elements that all of them find. It reads the candidates of the first one.
+//! Those of another one are read only as far as that may save tests of values: an entry of a list costs less than the
+//! test of a candidate. So a list that turns out to be long costs no more than the tests that it was to save.
 
 use std::sync::Arc;
 
 use mangrove_graph::compare::watched;
-use mangrove_graph::{Error, ErrorKind, IndexId, IndexRange, Result, Share, Value};
+use mangrove_graph::{Error, ErrorKind, FastSet, IndexId, IndexLookup, Result, Share};
 use mangrove_reclaim::epoch;
 
 use crate::index::PropertyIndex;
@@ -11,44 +15,80 @@ use crate::read::properties::with_value;
 use crate::read::view::StoreView;
 use crate::store::Element;
 
-/// Appends the elements of [`mangrove_graph::GraphView::index_vertices`] and of `index_edges`.
+/// What the test of a candidate's value, a look-up, and an entry of its list cost, in nanoseconds.
+const TEST_NS: usize = 40;
+const LOOK_UP_NS: usize = 300;
+const ENTRY_NS: usize = 8;
+
+/// How many entries of another list may be read to save tests of so many candidates.
+fn entries_worth(candidates: usize) -> usize {
+    (candidates * TEST_NS).saturating_sub(LOOK_UP_NS) / ENTRY_NS
+}
+
+/// Appends the elements of [`mangrove_graph::GraphView::intersect_vertices`] and of the other methods that search in
+/// indexes.
 pub(crate) fn search<T: Element>(
     view: &StoreView<'_>,
-    index: IndexId,
-    prefix: &[Value],
-    range: &IndexRange,
+    lookups: &[IndexLookup<'_>],
     share: Share,
     out: &mut Vec<T>,
 ) -> Result<()> {
     let pin = epoch::pin();
     let indexes = view.store.indexes.load();
-    let usable = |index: &&Arc<PropertyIndex>| index.usable_at(view.snapshot.begin_ts);
-    let found = indexes.iter().filter(usable).find(|candidate| candidate.info.id == index);
-    let index = found.ok_or_else(|| dropped(index))?;
-    if index.info.element != T::KIND {
-        let message =
-            format!("index {} is of {}, not of {}", index.info.id.0, index.info.element.plural(), T::KIND.plural());
-        return Err(Error::bug(message));
-    }
+    let find = |lookup: &IndexLookup<'_>| {
+        let usable = |index: &&Arc<PropertyIndex>| index.usable_at(view.snapshot.begin_ts);
+        let found = indexes.iter().filter(usable).find(|candidate| candidate.info.id == lookup.index);
+        let index = found.ok_or_else(|| dropped(lookup.index))?;
+        match index.info.element == T::KIND {
+            true => Ok(index),
+            false => Err(Error::bug(format!(
+                "index {} is of {}, not of {}",
+                index.info.id.0,
+                index.info.element.plural(),
+                T::KIND.plural()
+            ))),
+        }
+    };
+    let found: Vec<&Arc<PropertyIndex>> = lookups.iter().map(find).collect::<Result<_>>()?;
+    let all = || found.iter().zip(lookups);
+    let Some((first, lookup)) = all().next() else { return Ok(()) };
     let mut candidates = Vec::new();
-    index.candidates(prefix, range, &mut candidates)?;
-    // A drop of the index removes it from the list before it empties the index. So if the candidates may be
-    // incomplete, the list has changed by now.
-    if !Arc::ptr_eq(&indexes, &view.store.indexes.load()) && !view.store.has_index(index.info.id) {
-        return Err(dropped(index.info.id));
+    first.candidates(lookup.prefix, lookup.range, usize::MAX, &mut candidates)?;
+    for (index, lookup) in all().skip(1) {
+        // Only the list knows which elements have the label of an index.
+        let must_read = index.info.label.is_some() && index.info.label != first.info.label;
+        let most = if must_read { usize::MAX } else { entries_worth(candidates.len()) };
+        let mut others = Vec::new();
+        if most > 0 && index.candidates(lookup.prefix, lookup.range, most, &mut others)? {
+            let mut left: FastSet<_> = candidates.drain(..).collect();
+            candidates.extend(others.into_iter().filter(|element| left.remove(element)));
+        }
+    }
+    // A drop of an index removes it from the list before it empties the index. So if the candidates may be incomplete,
+    // the list has changed by now.
+    if !Arc::ptr_eq(&indexes, &view.store.indexes.load())
+        && let Some(gone) = found.iter().find(|index| !view.store.has_index(index.info.id))
+    {
+        return Err(dropped(gone.info.id));
     }
     candidates.sort_unstable();
     candidates.dedup();
     let mut candidates: Vec<T> = candidates.into_iter().map(|bits| T::from_bits(bits.0)).collect();
     candidates.retain(|element| share.takes(element.tablet()));
-    for (&key, value) in index.info.keys.iter().zip(prefix) {
-        let mut kept = Vec::new();
-        with_value(view, &pin, &candidates, key, |v| watched::equal(v, value), &mut kept);
-        candidates = kept;
+    for (index, lookup) in all() {
+        let mut keys = index.info.keys.iter();
+        for (value, &key) in lookup.prefix.iter().zip(&mut keys) {
+            let mut kept = Vec::new();
+            with_value(view, &pin, &candidates, key, |v| watched::equal(v, value), &mut kept);
+            candidates = kept;
+        }
+        if let Some(&key) = keys.next() {
+            let mut kept = Vec::new();
+            with_value(view, &pin, &candidates, key, |v| lookup.range.holds(v), &mut kept);
+            candidates = kept;
+        }
     }
-    if let Some(&key) = index.info.keys.get(prefix.len()) {
-        with_value(view, &pin, &candidates, key, |v| range.holds(v), out);
-    }
+    out.append(&mut candidates);
     Ok(())
 }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind,
-    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelFilter, LabelSetId,
-    LiveCounts, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId,
-    check_value_outputs,
+    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter,
+    LabelSetId, LiveCounts, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows,
+    VertexId, check_value_outputs,
 };
 use mangrove_reclaim::epoch;
 
@@ -273,7 +273,7 @@ impl GraphView for StoreView<'_> {
         share: Share,
         out: &mut Vec<VertexId>,
     ) -> Result<()> {
-        by_index::search(self, index, prefix, range, share, out)
+        by_index::search(self, &[IndexLookup { index, prefix, range }], share, out)
     }
 
     fn index_edges(
@@ -284,7 +284,15 @@ impl GraphView for StoreView<'_> {
         share: Share,
         out: &mut Vec<EdgeId>,
     ) -> Result<()> {
-        by_index::search(self, index, prefix, range, share, out)
+        by_index::search(self, &[IndexLookup { index, prefix, range }], share, out)
+    }
+
+    fn intersect_vertices(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<VertexId>) -> Result<()> {
+        by_index::search(self, lookups, share, out)
+    }
+
+    fn intersect_edges(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()> {
+        by_index::search(self, lookups, share, out)
     }
 
     fn live_counts(&self) -> LiveCounts {

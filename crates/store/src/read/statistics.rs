@@ -20,7 +20,7 @@ mod tally;
 
 use std::collections::BTreeMap;
 
-use mangrove_graph::statistics::{EdgeTable, IndexStatistics, Statistics};
+use mangrove_graph::statistics::{EdgeTable, Statistics};
 use mangrove_graph::{Direction, LabelSetId};
 use mangrove_reclaim::epoch;
 
@@ -118,12 +118,7 @@ impl StatisticsPass {
     /// The statistics of a complete pass over a snapshot at this timestamp. Figures of indexes are those of now.
     pub fn finish(self, store: &Store, as_of: u64) -> Statistics {
         let labels = self.labels.into_iter().filter_map(|(label, tally)| tally.finish(label)).collect();
-        let figures = |report: crate::IndexReport| IndexStatistics {
-            index: report.info.id,
-            entries: report.entries,
-            distinct: report.distinct,
-        };
-        Statistics::new(as_of, labels, store.index_reports().into_iter().map(figures).collect())
+        Statistics::new(as_of, labels, store.index_sizes())
     }
 
     /// Begins the second round. Returns false if no label set needs it.

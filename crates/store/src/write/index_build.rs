@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
+use mangrove_graph::statistics::IndexStatistics;
 use mangrove_graph::{
     ElementId, ElementKind, Error, ErrorKind, IndexId, IndexInfo, KeyId, LabelSetId, Result, UserId, VertexId,
 };
@@ -115,6 +116,11 @@ impl Store {
     /// A report on each index.
     pub fn index_reports(&self) -> Vec<IndexReport> {
         self.indexes.load().iter().map(|index| index.report()).collect()
+    }
+
+    /// The size of each index.
+    pub fn index_sizes(&self) -> Vec<IndexStatistics> {
+        self.indexes.load().iter().map(|index| index.size()).collect()
     }
 
     /// The position of a key among the keys of an index, if the index covers elements of this kind and label set.

@@ -1,43 +1,51 @@
 //! Finding elements by indexes: the searches of an access with the values of a run.
 
-use mangrove_graph::{ElementKind, Error, FastSet, IndexId, IndexRange, Need, Result, Value};
+use mangrove_graph::{ElementKind, Error, FastSet, IndexId, IndexLookup, IndexRange, Need, Result, Value};
 use mangrove_plan::logical::{Condition, Operand, Test};
-use mangrove_plan::physical::{IndexAccess, IndexSearch};
+use mangrove_plan::physical::{IndexAccess, IndexPart, IndexSearch};
 
 use crate::context::execution::ExecutionContext;
 use crate::row::filter::Filter;
 use crate::rows::ObjectColumn;
 use crate::values::predicate::{text_of, within_values};
 
-/// The searches of a run: the elements are their union.
-pub(super) struct IndexSearches(Vec<ReadySearch>);
+/// The searches of a run: the elements are their union. Each has parts, and finds what all of them find.
+pub(super) struct IndexSearches(Vec<Vec<ReadyPart>>);
 
-/// A search with its values.
-struct ReadySearch {
+/// A search in one index with its values.
+struct ReadyPart {
     index: IndexId,
     prefix: Vec<Value>,
     range: IndexRange,
 }
 
+impl ReadyPart {
+    fn new(part: &IndexPart, context: &ExecutionContext) -> Result<Self> {
+        Ok(ReadyPart {
+            index: part.index,
+            prefix: part.prefix.iter().map(|operand| context.resolve(operand)).collect::<Result<_>>()?,
+            range: index_range(&part.test, context)?,
+        })
+    }
+
+    fn look_up(&self) -> IndexLookup<'_> {
+        IndexLookup { index: self.index, prefix: &self.prefix, range: &self.range }
+    }
+}
+
 impl IndexSearches {
     /// The searches of an access with the values of their operands.
     pub fn new(access: &IndexAccess, context: &ExecutionContext) -> Result<Self> {
-        let ready = |search: &IndexSearch| {
-            Ok(ReadySearch {
-                index: search.index,
-                prefix: search.prefix.iter().map(|operand| context.resolve(operand)).collect::<Result<_>>()?,
-                range: index_range(&search.test, context)?,
-            })
-        };
+        let ready = |search: &IndexSearch| search.parts.iter().map(|part| ReadyPart::new(part, context)).collect();
         access.searches.iter().map(ready).collect::<Result<_>>().map(IndexSearches)
     }
 
     /// What the searches read.
     pub fn needs(&self, context: &ExecutionContext) -> Need<'_> {
-        Need::all(self.0.iter().map(|search| Need::Index {
-            index: search.index,
-            prefix: search.prefix.as_slice().into(),
-            range: &search.range,
+        Need::all(self.0.iter().flatten().map(|part| Need::Index {
+            index: part.index,
+            prefix: part.prefix.as_slice().into(),
+            range: &part.range,
             share: context.share,
         }))
     }
@@ -46,22 +54,30 @@ impl IndexSearches {
     pub fn find(&self, kind: ElementKind, context: &ExecutionContext) -> Result<ObjectColumn> {
         let (view, share) = (&*context.view, context.share);
         Ok(match kind {
-            ElementKind::Vertex => ObjectColumn::Vertices(self.each_once(|search, found| {
-                view.index_vertices(search.index, &search.prefix, &search.range, share, found)
+            ElementKind::Vertex => ObjectColumn::Vertices(self.each_once(|parts, found| match parts {
+                [one] => view.index_vertices(one.index, &one.prefix, &one.range, share, found),
+                parts => {
+                    let look_ups: Vec<IndexLookup<'_>> = parts.iter().map(ReadyPart::look_up).collect();
+                    view.intersect_vertices(&look_ups, share, found)
+                }
             })?),
-            ElementKind::Edge => ObjectColumn::Edges(self.each_once(|search, found| {
-                view.index_edges(search.index, &search.prefix, &search.range, share, found)
+            ElementKind::Edge => ObjectColumn::Edges(self.each_once(|parts, found| match parts {
+                [one] => view.index_edges(one.index, &one.prefix, &one.range, share, found),
+                parts => {
+                    let look_ups: Vec<IndexLookup<'_>> = parts.iter().map(ReadyPart::look_up).collect();
+                    view.intersect_edges(&look_ups, share, found)
+                }
             })?),
         })
     }
 
-    /// Calls `search` for each search with the list that the elements go to. Each element comes once.
+    /// Calls `search` for the parts of each search with the list that the elements go to. Each element comes once.
     fn each_once<T: Copy + Eq + std::hash::Hash>(
         &self,
-        mut search: impl FnMut(&ReadySearch, &mut Vec<T>) -> Result<()>,
+        mut search: impl FnMut(&[ReadyPart], &mut Vec<T>) -> Result<()>,
     ) -> Result<Vec<T>> {
         let mut ids = Vec::new();
-        self.0.iter().try_for_each(|ready| search(ready, &mut ids))?;
+        self.0.iter().try_for_each(|parts| search(parts, &mut ids))?;
         if self.0.len() > 1 {
             keep_first(&mut ids);
         }

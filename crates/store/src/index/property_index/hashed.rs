@@ -64,6 +64,13 @@ impl Postings {
         }
     }
 
+    fn len(&self) -> usize {
+        match self {
+            Postings::One(_) => 1,
+            Postings::Many(many) => many.len(),
+        }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             Postings::One(_) => 0,
@@ -157,10 +164,15 @@ impl HashEntries {
         Some(EntryChange::Key)
     }
 
-    pub(super) fn candidates(&self, hash: u64, out: &mut Vec<ElementBits>) {
-        if let Some(postings) = self.shard(hash).read().table.get(&hash) {
+    /// Appends the elements under a hash, unless the list would then have more than `most`. Returns false if it would.
+    pub(super) fn candidates(&self, hash: u64, most: usize, out: &mut Vec<ElementBits>) -> bool {
+        let shard = self.shard(hash).read();
+        let Some(postings) = shard.table.get(&hash) else { return true };
+        let is_room = postings.len() <= most.saturating_sub(out.len());
+        if is_room {
             postings.each(|v| out.push(v));
         }
+        is_room
     }
 
     /// Calls `each` with the elements of every hash that has more than one, until it fails.

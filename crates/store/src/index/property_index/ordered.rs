@@ -307,14 +307,20 @@ impl OrderedEntries {
         self.equal(key, |element| out.push(element));
     }
 
-    pub(super) fn candidates(&self, interval: &Interval<'_>, out: &mut Vec<ElementBits>) {
+    /// Appends the elements of all entries in an interval, until the list has `most`. Returns false if there are more.
+    pub(super) fn candidates(&self, interval: &Interval<'_>, most: usize, out: &mut Vec<ElementBits>) -> bool {
+        let mut is_whole = true;
         self.scan(
             |key| interval.position(key),
             |entry| {
-                out.push(entry.element);
-                true
+                is_whole = out.len() < most;
+                if is_whole {
+                    out.push(entry.element);
+                }
+                is_whole
             },
         );
+        is_whole
     }
 
     /// Calls `each` with the elements of every key that has more than one.
