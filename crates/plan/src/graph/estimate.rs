@@ -7,6 +7,9 @@
 //! walk of two hops is exact if one label set is met between them. Taking degrees for independent instead is far off in
 //! real graphs: vertices that many edges lead to have many edges themselves.
 //!
+//! The ends of a hop are spread over the label sets that the edges of this label set lead to, by the sample that the
+//! statistics have of them.
+//!
 //! Two bound variables have as many edges between them as if each vertex drew its edges at random by the degrees of the
 //! other ends: `d(x)·d(y) / |edges|`.
 //!
