@@ -238,7 +238,7 @@ fn a_search_without_a_way_ends() {
 #[test]
 fn a_search_is_charged_for_what_it_keeps() {
     let database = clique(300);
-    let script = "g.V(0).repeat(both().simplePath()).until(hasId(1000)).path().limit(1)";
+    let script = "g.V(0).repeat(both().simplePath()).until(hasLabel('w')).path().limit(1)";
     let prepared = database.prepare(script).unwrap();
     let run = |memory_bytes| {
         let limits = QueryLimits { memory_bytes, ..QueryLimits::default() };

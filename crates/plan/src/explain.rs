@@ -240,6 +240,19 @@ pub fn describe(operator: &Op) -> String {
             let closings = closings.iter().map(edge_text).collect::<Vec<_>>().join(" and ");
             format!("expand {}{} to what has an edge {closings}", direction(d), labels_of(labels))
         }
+        Op::BothEnds(search) => {
+            let along = format!("{}{}", direction(&search.direction), labels_of(&search.labels));
+            let edges = conditions_text(&search.edges);
+            let vertices = conditions_text(&search.vertices);
+            let tests = |of: &str, text: String| if text.is_empty() { text } else { format!(", {of}{text}") };
+            let bound = if search.bound.is_some() { ", bounded" } else { "" };
+            format!(
+                "search from both ends along {along}{}{}, to{}{bound}",
+                tests("edges", edges),
+                tests("vertices", vertices),
+                conditions_text(&search.target)
+            )
+        }
         Op::EdgeVertex(end) => format!("edge end {end:?}").to_lowercase(),
         Op::Filter(conditions) => format!("filter{}", conditions_text(conditions)),
         Op::HasEdges { direction: d, labels, negate } => {

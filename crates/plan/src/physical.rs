@@ -12,6 +12,7 @@
 //! - **PLAN-5.** Rules and `explain()` learn the properties of an operator from two matches without a default arm:
 //!   `traits.rs` and `nested.rs`. So the code does not compile until a new operator has its arms there.
 
+mod both_ends;
 mod degree;
 mod edge_to;
 mod index_access;
@@ -26,6 +27,7 @@ mod traits;
 use mangrove_graph::{Direction, ElementKind, Token};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
+pub use both_ends::{BothEnds, PathBound};
 pub use degree::{Degree, DegreeTest};
 pub use edge_to::EdgeTo;
 pub use index_access::{IndexAccess, IndexPart, IndexSearch};
@@ -275,6 +277,8 @@ pub enum Op {
         /// The edges that the neighbors must have.
         closings: Vec<EdgeTo>,
     },
+    /// Searches for a shortest path to known vertices, from both ends.
+    BothEnds(Box<BothEnds>),
     /// The vertex at an end of an edge.
     EdgeVertex(EdgeEnd),
     /// Keeps elements for which all conditions hold.

@@ -94,6 +94,7 @@ macro_rules! define_visitor {
                 }
                 Op::Group { value, .. } => visit(Purpose::Members, value),
                 Op::CountPattern(count) => visit(Purpose::Instead, &$($mutability)? count.rows),
+                Op::BothEnds(search) => visit(Purpose::Instead, &$($mutability)? search.one_sided),
                 Op::Ordered { pipeline, .. } => visit(Purpose::Ordered, pipeline),
                 Op::Vertices { .. }
                 | Op::Edges { .. }

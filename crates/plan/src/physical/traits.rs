@@ -115,6 +115,7 @@ impl Op {
             Op::OptionalExpand { .. } => reading("expand or stay").hops(),
             Op::FollowTo { .. } => reading("follow").makes_objects(),
             Op::Intersect { .. } => reading("intersect").makes_objects(),
+            Op::BothEnds(_) => reading("search from both ends").makes_objects().hops(),
             Op::EdgeVertex(_) => reading("edge end").makes_objects(),
             Op::Values(_) => reading("values").makes_objects(),
             Op::Properties(_) => reading("properties").makes_objects(),

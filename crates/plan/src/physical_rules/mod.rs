@@ -14,6 +14,7 @@ mod merge_between_hops;
 mod merge_in_loops;
 mod optional_hop;
 mod pass_early;
+mod search_from_both_ends;
 mod search_from_here;
 mod share_reductions;
 mod take_degrees;
@@ -70,6 +71,11 @@ const RULES: &[Rule] = &[
     Rule { name: "search from here", scope: Scope::ReadingChain, apply: search_from_here::apply },
     Rule { name: "test for an edge", scope: Scope::ReadingChain, apply: test_for_edge::apply },
     Rule { name: "intersect neighbors", scope: Scope::ReadingChain, apply: intersect::apply },
+    Rule {
+        name: "search from both ends",
+        scope: Scope::ReadingChain,
+        apply: |stages, _| search_from_both_ends::apply(stages),
+    },
     Rule { name: "merge between hops", scope: Scope::Merging, apply: merge_between_hops::apply },
     Rule { name: "merge in loops", scope: Scope::Merging, apply: |stages, _| merge_in_loops::merge_in_loops(stages) },
     Rule { name: "pass before a limit", scope: Scope::Passing, apply: |stages, _| pass_early::apply(stages) },

@@ -27,6 +27,7 @@ use crate::barrier::subgraph::Subgraph;
 use crate::barrier::time_limit::TimeLimit;
 use crate::barrier::tree::Tree;
 use crate::computed::degrees::DegreeReader;
+use crate::row::both_ends::BothEnds;
 use crate::row::call::CallService;
 use crate::row::closing::{Closing, ClosingKind};
 use crate::row::degrees::{CountEdges, TestDegrees};
@@ -114,6 +115,19 @@ impl Builder {
                 next
             }
             Op::Intersect { direction, labels, closings } => self.apart(stage, *direction, labels, closings, tail)?,
+            Op::BothEnds(search) if self.nodes == 1 => {
+                let next = self.attach(&tail, RowLocation::Owner, what)?;
+                self.kernel(next.from, BothEnds::new(search, remember));
+                next
+            }
+            Op::BothEnds(search) => {
+                // A node sees only its own lists.
+                let mut next = tail;
+                for stage in &search.one_sided.stages {
+                    next = self.stage(stage, next, first)?;
+                }
+                next
+            }
             Op::EdgeVertex(end) => self.row(&tail, RowLocation::Owner, stage, true, EdgeVertex(*end))?,
             Op::Filter(conditions) => {
                 self.row(&tail, RowLocation::Owner, stage, false, filter::Filter::new(conditions))?

@@ -6,6 +6,7 @@
 //! | [`optional_expand`] | `optional(out())` |
 //! | [`degrees`] | `out().count()`, tests of degrees |
 //! | [`closing`], [`intersect`], [`sorted_lists`] | edges between two known vertices, intersections of neighbor lists |
+//! | [`both_ends`] | a shortest path between known vertices, searched for from both ends |
 //! | [`filter`], [`members`] | `has()`, `is()`, `all()`, `any()`, semi-joins over degrees |
 //! | [`property`] | `values()`, `valueMap()`, `elementMap()` |
 //! | [`paths`], [`members_of_names`], [`sack`], [`one_by_one`] | `path()`, `select()`, `as()`, `sack()`; rows one at a time |
@@ -15,6 +16,7 @@
 //! [`operator`] has the interface that most of them implement. Operators that make values of any size implement the
 //! interface in [`map`].
 
+pub(crate) mod both_ends;
 pub(crate) mod call;
 pub(crate) mod closing;
 pub(crate) mod degrees;
