@@ -13,8 +13,9 @@
 //! Two bound variables have as many edges between them as if each vertex drew its edges at random by the degrees of the
 //! other ends: `d(x)·d(y) / |edges|`.
 //!
-//! Orders share most of their hops. So where rows may be is kept in a table, and known by its number ([`Place`]): two
-//! orders that come to a variable by the same edges are at the same place. Each hop from a place is estimated once.
+//! Orders share most of their hops. So the estimator keeps in a table where rows may be, and numbers the entries
+//! ([`Place`]). Two orders whose rows reach a variable along the same edges share an entry. The estimator estimates each
+//! hop from an entry once.
 //!
 //! Without statistics, every label is taken to be as frequent as any other, and to have as many edges
 //! ([`UNKNOWN_VERTICES`], [`UNKNOWN_DEGREE`]). So only orders that differ in their form have different costs.

@@ -1,13 +1,13 @@
 //! The cheapest of all orders, by dynamic programming.
 //!
 //! What an order costs from a point on depends on little of what was done before: on the set of atoms that were
-//! followed, and on the variable that rows are at. Of all orders that come to the same point, only the cheapest is kept.
-//! So a star of nine hops has some hundred points, and some hundred thousand orders. Tests are made as soon as their
+//! followed, and on the variable that rows are at. Such a set with such a variable is a *point*. Of all orders that reach
+//! one point, the search keeps the cheapest. So a star of nine hops has some hundred points, and some hundred thousand orders. Tests are made as soon as their
 //! variables are bound, so the atoms say which of them were made.
 //!
-//! Two things are approximated. Orders that come to one point are expected to make the same rows, as they are the same
-//! rows; but estimates that begin at different variables may differ a little. The cheaper order is kept with its own
-//! estimate. And where rows are, with which degrees, is that of the order that is kept.
+//! Two things are approximated. All orders that reach one point have the same rows there. Yet the estimator may expect
+//! slightly different numbers of rows, if the orders begin at different variables. The search keeps the number of the
+//! cheaper order. It also keeps where that order expects the rows, with which degrees.
 //!
 //! An order that costs as much as one that is known is not followed further. If more than [`PAIRS_MAX`] moves would be
 //! looked at, the search ends without an order. It does so earlier if it would take a tenth of the time that it can
@@ -148,7 +148,8 @@ fn point(progress: &Progress<'_>) -> u64 {
     u64::from(progress.atoms) | place << 32 | needs_names << 63
 }
 
-/// Hashes a point. Points are few, and nobody chooses them in order to make them collide.
+/// Hashes a point with one multiplication. A search has few points, and no client chooses their numbers, so this need
+/// not withstand collisions that are made on purpose.
 #[derive(Default)]
 struct OfPoint(u64);
 

@@ -24,7 +24,7 @@ pub struct BothEnds {
     pub target: Vec<Condition>,
     /// True if a path may lead through another target.
     pub through_targets: bool,
-    /// The vertices that the path does not come to.
+    /// The vertices that the search leaves out of the path.
     pub avoids: Avoids,
     /// What bounds the number of edges of a path.
     pub bound: Option<PathBound>,

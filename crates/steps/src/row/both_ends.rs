@@ -89,7 +89,8 @@ impl Bound {
 #[derive(Debug)]
 struct Search {
     from: VertexId,
-    /// The vertices that a path does not come to. Targets that were found are among them, unless paths lead through them.
+    /// The vertices that the search leaves out of its paths. The targets that it has found are among them, unless paths
+    /// may lead through targets.
     avoided: FastSet<VertexId>,
     /// The targets that were not found yet.
     targets: ObjectColumn,
@@ -295,7 +296,7 @@ impl BothEnds {
         self.expansion.clear();
         side.is_worked_off = view.expand(&side.frontier, &request, &mut side.cursor, &mut self.expansion)?;
         let Expansion { row, neighbor, edge } = &self.expansion;
-        // A path may come to its own beginning from the far side, though the path up to there is avoided.
+        // The far side may reach the row's vertex, where both sides meet, although the row's path is avoided.
         let is_new = |to: &VertexId| !side.reached.contains_key(to) && (to == from || !avoided.contains(to));
         let new: Vec<usize> = (0..neighbor.len()).filter(|at| is_new(&neighbor[*at])).collect();
         met.from = new.iter().map(|at| side.frontier[row[*at] as usize]).collect();

@@ -2,7 +2,7 @@
 
 use mangrove_graph::{EdgeId, ExpandCursor, FastMap, VertexId};
 
-/// How a side has come to a vertex.
+/// How a side reached a vertex.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reached {
     /// It begins there.
