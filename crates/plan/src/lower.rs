@@ -59,7 +59,7 @@ pub fn lower_with(
     };
     let weigh = options.weigh && !traversal.is_mutating();
     let counted = if weigh { graph::count(traversal, configuration, facts, options.planner) } else { Err(None) };
-    let may_count = weigh && graph::may_count(traversal, configuration);
+    let may_count = counted.is_ok() || weigh && graph::may_count(traversal, configuration);
     let Reordered { traversal: reordered, choice, has_choice } =
         graph::reorder(traversal, configuration, facts, options, counted.is_ok());
     let written = traversal.steps.len();

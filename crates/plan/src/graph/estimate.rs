@@ -54,6 +54,8 @@ pub(super) struct Estimator<'a> {
     /// For each variable, the beginning there.
     begun: Vec<Beginning>,
     memo: RefCell<Memo>,
+    /// What [`Self::reach`] has answered: a few for each hop.
+    reached: RefCell<Vec<(usize, EdgesOf, Reach)>>,
 }
 
 /// Label sets, ascending; `None`: all.
@@ -85,6 +87,7 @@ impl<'a> Estimator<'a> {
             is_found: Vec::new(),
             begun: Vec::new(),
             memo: RefCell::new(Memo::new(graph)),
+            reached: RefCell::default(),
         };
         for variable in &graph.variables {
             let labels: Vec<&[Name]> = variable.conditions.iter().filter_map(labels_of).collect();
@@ -258,6 +261,16 @@ impl<'a> Estimator<'a> {
 
     /// How many vertices of a variable's labels have labels with such edges, and how many edges they have.
     pub fn reach(&self, variable: usize, edges: &EdgesOf) -> Reach {
+        let is_same = |(of, others, _): &&(usize, EdgesOf, Reach)| *of == variable && others == edges;
+        if let Some((.., known)) = self.reached.borrow().iter().find(is_same) {
+            return *known;
+        }
+        let reach = self.counted_reach(variable, edges);
+        self.reached.borrow_mut().push((variable, edges.clone(), reach));
+        reach
+    }
+
+    fn counted_reach(&self, variable: usize, edges: &EdgesOf) -> Reach {
         let names: &[&[Name]] = if edges.labels.is_empty() { &[] } else { &[&edges.labels] };
         let followed = LabelSets::of(names, self.figures);
         let mut reach = Reach { vertices: 0.0, edges: 0.0 };
@@ -329,6 +342,7 @@ struct Followed<'a> {
 }
 
 /// Vertices and their edges.
+#[derive(Clone, Copy)]
 pub(super) struct Reach {
     pub vertices: f64,
     pub edges: f64,
