@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mangrove_flow::{NodeRuntime, OpId, QueryControl, ReadCredit, Sharers};
 use mangrove_graph::{Error, Result, Share, Value};
 use mangrove_plan::PhysicalPlan;
-use mangrove_plan::physical::{Op, Stage};
+use mangrove_plan::physical::{Op, Pipeline, Stage};
 use mangrove_steps::{Meter, Rows, build, detach};
 use mangrove_virtual_nodes::{LateReader, Nodes, OwnedView, run_on_threads, run_with_helpers, run_with_late_reads};
 
@@ -115,9 +115,7 @@ fn run_in_turns(
     // A late view may hold memory after the run. So do the answers that a `where()` keeps until the query ends, and the
     // sorted lists of a search for an edge.
     let has_scope = (0..built.topology.len()).any(|id| built.topology.is_scope(id as OpId));
-    let searches =
-        |stage: &Stage| matches!(stage.operator, Op::FollowTo { .. } | Op::HasEdgeTo { .. } | Op::Intersect { .. });
-    let frees_all = reader.is_none() && !has_scope && !plan.root.stages.iter().any(searches);
+    let frees_all = reader.is_none() && !has_scope && !searches(&plan.root);
     let mut home = NodeRuntime::new(0, 1, built.topology, built.operators, control.clone());
     home.begin(context(plan, &requirements, settings, Vec::new(), settings.view(), Share::ALL)?)?;
     // In every fourth run, messages wait in order everywhere.
@@ -144,6 +142,15 @@ fn run_in_turns(
         return Err(Error::bug("memory is charged after the run"));
     }
     Ok(results)
+}
+
+/// Returns true if a pipeline, or one nested in it, searches for edges.
+fn searches(pipeline: &Pipeline) -> bool {
+    pipeline.stages.iter().any(|Stage { operator, .. }| {
+        let mut found = matches!(operator, Op::FollowTo { .. } | Op::HasEdgeTo { .. } | Op::Intersect { .. });
+        operator.visit_nested(&mut |_, nested| found |= searches(nested));
+        found
+    })
 }
 
 /// The values of rows of results.

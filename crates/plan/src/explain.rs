@@ -324,6 +324,10 @@ pub fn describe(operator: &Op) -> String {
         Op::Ordered { always: true, .. } => "keep the order".to_owned(),
         Op::Ordered { .. } => "keep the order between nodes".to_owned(),
         Op::Union(branches) => format!("union of {}", branches.len()),
+        Op::Join { names, .. } => {
+            let names: Vec<String> = names.iter().map(|name| format!(" and {name}")).collect();
+            format!("join of two walks by their ends{}", names.concat())
+        }
         Op::Switch { options, .. } => format!("choose among {}", options.len()),
         Op::Repeat(repeat) => {
             let once = match (repeat.search, repeat.once) {

@@ -544,6 +544,10 @@ impl Lowering<'_> {
                 self.local(kind, std::slice::from_ref(traversal), Merged::AsOne, chain);
             }
             Step::Union(traversals) => chain.push(Op::Union(self.children(traversals)?)),
+            Step::Join { walks, names } => {
+                let walks = Box::new([self.child(&walks[0])?, self.child(&walks[1])?]);
+                chain.push(Op::Join { walks, names: names.clone() });
+            }
             Step::Choose(choose) => self.choose(choose, chain)?,
             Step::Repeat(repeat) => self.repeat(repeat, following, chain)?,
         }

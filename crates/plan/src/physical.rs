@@ -570,6 +570,14 @@ pub enum Op {
     Local(LocalScope),
     /// Sends every row into all branches. It is one scope, since a barrier in a branch sees the whole stream.
     Union(Vec<Pipeline>),
+    /// Makes a row of each two rows of two walks that have the same object, and the same object under some names: a hash
+    /// join. It stands only at the beginning of the outermost chain, and each walk begins with a source.
+    Join {
+        /// The walks. Both end at the same variable.
+        walks: Box<[Pipeline; 2]>,
+        /// The names of the other variables that both walks have.
+        names: Vec<Name>,
+    },
     /// Sends each row to the first option that matches computed column 0, or to every one that matches.
     Switch {
         /// The options, each with its pipeline.

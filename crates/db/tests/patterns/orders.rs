@@ -294,7 +294,7 @@ fn answer(db: &Database, script: &str, options: PlanOptions, nodes: Option<u64>)
 #[test]
 fn no_order_changes_an_answer() {
     let cases = mangrove_testdata::case_count(300);
-    let mut reordered = 0;
+    let (mut reordered, mut joined) = (0, 0);
     for seed in 0..cases {
         let mut random = Random::new(seed);
         let db = graph(&mut random);
@@ -321,8 +321,11 @@ fn no_order_changes_an_answer() {
                     explained(&db, &script, options)
                 );
             }
-            reordered += usize::from(explained(&db, &script, forced(seed)).contains("order: by seed"));
+            let plan = explained(&db, &script, forced(seed));
+            reordered += usize::from(plan.contains("order: by seed"));
+            joined += usize::from(plan.contains("join of two walks"));
         }
     }
     assert!(reordered as u64 > cases * 2, "of {} traversals, {reordered} had another order", cases * 3);
+    assert!(joined as u64 * 4 > cases, "of {} traversals, {joined} had joins", cases * 3);
 }

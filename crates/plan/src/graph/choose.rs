@@ -10,7 +10,7 @@
 
 use super::estimate::Estimator;
 use super::exact::{self, Search};
-use super::progress::Building;
+use super::progress::{Building, Progress};
 use super::tally::{self, Tally};
 use super::{Move, Order, QueryGraph};
 use crate::facts::GraphFacts;
@@ -140,6 +140,11 @@ pub(super) fn at_random(graph: &QueryGraph, seed: u64) -> Chosen {
     let start = pinned(graph).unwrap_or_else(|| below(graph.variables.len()));
     let mut building = Building::begin(graph, start);
     loop {
+        if below(4) == 0
+            && let Some((other, at)) = random_walk(graph, &building.progress, &mut below)
+        {
+            building.join(other, at);
+        }
         let moves: Vec<Move> = building.progress.hops().chain(building.progress.tests()).collect();
         if moves.is_empty() {
             break;
@@ -151,6 +156,38 @@ pub(super) fn at_random(graph: &QueryGraph, seed: u64) -> Chosen {
         return Chosen { order: None, is_written: true, shown: None };
     }
     Chosen { order: Some(order), is_written: false, shown: Some(format!("by seed {seed}")) }
+}
+
+/// A walk along atoms that another one has not followed, up to a variable that both have; `None` if it finds none.
+fn random_walk<'g>(
+    graph: &'g QueryGraph,
+    other: &Progress<'g>,
+    below: &mut impl FnMut(usize) -> usize,
+) -> Option<(Building<'g>, usize)> {
+    let start = below(graph.variables.len());
+    let mut building = Building::begin(graph, start);
+    building.make_tests();
+    loop {
+        let shared = building.progress.shared(other);
+        let is_pinned = |variable: usize| graph.variables[variable].ids.is_some();
+        let meets: Vec<usize> = (0..graph.variables.len()).filter(|variable| shared & 1 << *variable != 0).collect();
+        if meets.iter().copied().any(is_pinned) {
+            return None;
+        }
+        let follows = |next: &Move| match next {
+            Move::Hop { atom, .. } | Move::Close { atom, .. } => other.atoms & 1 << atom == 0,
+            Move::Test(_) | Move::Join { .. } => false,
+        };
+        let hops: Vec<Move> = building.progress.hops().filter(follows).collect();
+        if !meets.is_empty() && building.progress.atoms != 0 && (hops.is_empty() || below(2) == 0) {
+            return Some((building, meets[below(meets.len())]));
+        }
+        if hops.is_empty() {
+            return None;
+        }
+        building.make(hops[below(hops.len())]);
+        building.make_tests();
+    }
 }
 
 /// The variable whose ids the traversal names.
@@ -174,7 +211,8 @@ fn starts(graph: &QueryGraph, estimator: &Estimator<'_>) -> Vec<usize> {
 /// The order from a variable in which each hop leaves as few rows as any that could be made.
 fn greedy(graph: &QueryGraph, estimator: &Estimator<'_>, start: usize) -> Order {
     let mut tally = Tally::begin(graph, estimator, start, true);
-    let mut order = Order { start, moves: Vec::with_capacity(graph.atoms.len() + graph.tests.len()) };
+    let moves = Vec::with_capacity(graph.atoms.len() + graph.tests.len());
+    let mut order = Order { start, moves, joined: Vec::new() };
     loop {
         while let Some(test) = tally.progress.tests().next() {
             tally.make(test);

@@ -6,6 +6,7 @@
 //! | a hop | `out()` or its reverse, and `has()` with the conditions of its end |
 //! | an edge between two bound variables | `out().where(eq('b'))` |
 //! | a test | the test |
+//! | a join | [`Step::Join`] of the steps so far and those of the other walk |
 //!
 //! Before a move, `select()` goes back to the variable that it begins at, if rows are not there. Variables keep their
 //! names; others get one. Names that nothing reads cost nothing: no row keeps them.
@@ -14,17 +15,15 @@ use std::collections::HashSet;
 
 use mangrove_gremlin::{Comparison, Position};
 
-use super::{Move, Order, QueryGraph, TestKind, Variable};
+use super::progress::Progress;
+use super::{Move, Order, QueryGraph, Set, TestKind, Variable};
 use crate::logical::{LabelTest, Lookup, Name, Step, StepNode, Traversal};
 
 /// The traversal with the steps of the graph, which are the first `end`, in an order.
 pub(super) fn emit(graph: &QueryGraph, order: &Order, traversal: &Traversal, end: usize) -> Traversal {
     let rest = &traversal.steps[end..];
-    let mut emission = Emission { graph, names: names(graph, traversal), steps: Vec::new(), current: order.start };
-    emission.begin();
-    for step in &order.moves {
-        emission.make(*step);
-    }
+    let names = names(graph, traversal);
+    let mut emission = Emission::of(graph, &names, order);
     if let Some(sink) = graph.sink {
         emission.go_to(sink, None);
     }
@@ -53,12 +52,43 @@ fn names(graph: &QueryGraph, traversal: &Traversal) -> Vec<Name> {
 
 struct Emission<'a> {
     graph: &'a QueryGraph,
-    names: Vec<Name>,
+    names: &'a [Name],
     steps: Vec<StepNode>,
     current: usize,
 }
 
-impl Emission<'_> {
+impl<'a> Emission<'a> {
+    /// The steps of an order.
+    fn of(graph: &'a QueryGraph, names: &'a [Name], order: &Order) -> Self {
+        let mut emission = Emission { graph, names, steps: Vec::new(), current: order.start };
+        emission.begin();
+        // Of a join, the variables that both walks have are all that is needed.
+        let mut progress = Progress::begin(graph, order.start);
+        for next in &order.moves {
+            if let Move::Join { walk, at } = *next {
+                let other = &order.joined[walk];
+                let others = Progress::of(graph, other);
+                emission.join(Emission::of(graph, names, other), at, progress.shared(&others));
+                progress.join(others, at);
+            } else {
+                emission.make(*next);
+                progress.make(*next);
+            }
+        }
+        emission
+    }
+
+    /// Joins the steps of another walk at a variable. Both walks have the variables of `shared`.
+    fn join(&mut self, mut other: Self, at: usize, shared: Set) {
+        for walk in [&mut *self, &mut other] {
+            walk.go_to(at, None);
+        }
+        let is_shared = |variable: &usize| *variable != at && shared & 1 << *variable != 0;
+        let names = (0..self.names.len()).filter(is_shared).map(|variable| self.names[variable].clone()).collect();
+        let walks = [std::mem::take(&mut self.steps), other.steps].map(|steps| Traversal { steps });
+        self.push(Step::Join { walks: Box::new(walks), names }, None);
+    }
+
     fn begin(&mut self) {
         let Variable { ids, conditions, position, .. } = &self.graph.variables[self.current];
         let source = Step::Vertices { ids: ids.clone(), conditions: conditions.clone() };
@@ -121,6 +151,7 @@ impl Emission<'_> {
                     }
                 }
             }
+            Move::Join { at, .. } => self.go_to(at, None),
         }
     }
 

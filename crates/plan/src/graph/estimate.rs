@@ -237,6 +237,34 @@ impl<'a> Estimator<'a> {
         self.memo.borrow().at(place).distinct(rows)
     }
 
+    /// The vertices that a variable may be, as far as a walk to a place knows; at least 1.
+    pub fn domain(&self, place: Place) -> f64 {
+        self.memo.borrow().at(place).domain.max(1.0)
+    }
+
+    /// The part of all pairs of rows at two places of a variable that are at the same vertex. Both walks come there more
+    /// often where the vertex has more of the edges that they come along.
+    pub fn meeting(&self, variable: usize, here: Place, there: Place) -> f64 {
+        if self.statistics.is_none() {
+            return 1.0 / UNKNOWN_VERTICES;
+        }
+        let memo = self.memo.borrow();
+        let (here, there) = (&memo.at(here).parts, &memo.at(there).parts);
+        let mut sum = 0.0;
+        for part in here {
+            let Some(label) = self.statistics.and_then(|statistics| statistics.label(part.label)) else { continue };
+            for other in there.iter().filter(|other| other.label == part.label) {
+                let table = |part: &Part| part.arrival.and_then(|arrival| label.degrees(arrival));
+                let by_edges = table(part).zip(table(other)).and_then(|(a, b)| {
+                    Some(label.moment(a.table, b.table)? / (a.edges.max(1) as f64 * b.edges.max(1) as f64))
+                });
+                sum += part.share * other.share * by_edges.unwrap_or(1.0 / label.vertices.max(1) as f64);
+            }
+        }
+        // The conditions of the variable have left the same vertices in both walks.
+        (sum / self.ends[variable].1).min(1.0)
+    }
+
     /// The rows that an edge between two bound variables makes of one; `direction` is that from `x` to `y`.
     pub fn close(&self, atom: usize, direction: Direction, x: Place, y: Place) -> f64 {
         if self.statistics.is_none() {

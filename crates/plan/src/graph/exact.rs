@@ -14,7 +14,12 @@
 //! save ([`PAIR`]).
 //!
 //! Orders along a walk from one of its ends need no names, so they merge rows. They have other costs. There are only two
-//! of them, which are looked at by themselves.
+//! of them, and a join of both at each variable between the ends. These are looked at by themselves.
+//!
+//! Two walks that share a variable and no atom may be *joined*. So the rows of one need not be followed along the atoms of
+//! the other. Joins are searched if the known order costs much ([`JOINED`]) and there are statistics: each point is compared with those
+//! that have the other atoms of a larger point. What they cost is bounded as that of moves is, but if there are too many, the
+//! search goes on without further ones.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
@@ -31,6 +36,12 @@ pub(super) const PAIRS_MAX: usize = 4_096;
 /// The cost of the known order in nanoseconds, for which one pair may be looked at. That takes about a tenth as long.
 const PAIR: f64 = 1_000.0;
 
+/// If the known order costs more, in nanoseconds, joins are searched, too.
+const JOINED: f64 = 1_000_000.0;
+
+/// So many points are compared for each pair that may be looked at. That takes about as long.
+const COMPARED: usize = 100;
+
 /// What a search found.
 pub(super) struct Search {
     /// The cheapest order that costs less than the bound, and its cost.
@@ -42,8 +53,18 @@ pub(super) struct Search {
 /// An order up to a point.
 struct Entry<'g> {
     tally: Tally<'g>,
-    /// The entry that it goes on from, and the move that follows an atom from there; `None` at its beginning.
-    last: Option<(usize, Move)>,
+    last: Last,
+}
+
+/// How an order has come to a point. Numbers are those of entries.
+#[derive(Clone, Copy)]
+enum Last {
+    /// It begins there.
+    Begin,
+    /// It goes on from an entry, and follows an atom.
+    Made(usize, Move),
+    /// Two entries are joined at a variable.
+    Joined([usize; 2], usize),
 }
 
 /// Looks for the cheapest order that begins at one of the variables and costs less than a bound. `may_name`: rows may
@@ -63,23 +84,34 @@ pub(super) fn search(
             (order, bound) = (Some((straight, cost)), cost);
         }
     }
+    let joins = bound > JOINED && estimator.is_informed();
+    let along_walk = if joins { joins_of_walk(graph) } else { Vec::new() };
+    for joined in along_walk {
+        let cost = Tally::of(graph, estimator, &joined).cost;
+        if cost < bound {
+            (order, bound) = (Some((joined, cost)), cost);
+        }
+    }
     if !may_name || graph.atoms.is_empty() {
         return Search { order, is_cut: false };
     }
     let (mut entries, mut pairs): (Vec<Entry<'_>>, usize) = (Vec::new(), 0);
-    for &start in starts {
+    // A walk that is joined may begin where no order of all atoms can.
+    let others = (0..graph.variables.len()).filter(|variable| joins && !starts.contains(variable));
+    for start in starts.iter().copied().chain(others) {
         let mut tally = Tally::begin(graph, estimator, start, true);
         tally.make_tests();
         if tally.cost < bound {
-            entries.push(Entry { tally, last: None });
+            entries.push(Entry { tally, last: Last::Begin });
         }
     }
     let mut best = None;
-    let mut points: HashMap<u64, usize, BuildHasherDefault<OfPoint>> = HashMap::default();
-    let mut layer = 0..entries.len();
+    let mut points = Points::default();
+    let mut layers = vec![0..entries.len()];
+    let mut joins = Joins { left: pairs_max, comparisons_left: COMPARED * pairs_max * usize::from(joins) };
     for followed in 1..=graph.atoms.len() {
         points.clear();
-        for from in layer.clone() {
+        for from in layers[followed - 1].clone() {
             for hop in entries[from].tally.progress.hops() {
                 pairs += 1;
                 if pairs > pairs_max {
@@ -89,7 +121,7 @@ pub(super) fn search(
                 if followed == graph.atoms.len() {
                     end(&mut tally, hop);
                     if tally.cost < bound && (graph.reads_names || tally.progress.reads_names) {
-                        (best, bound) = (Some((from, hop)), tally.cost);
+                        (best, bound) = (Some(Last::Made(from, hop)), tally.cost);
                     }
                     continue;
                 }
@@ -98,25 +130,81 @@ pub(super) fn search(
                 if tally.cost >= bound {
                     continue;
                 }
-                let entry = Entry { tally, last: Some((from, hop)) };
-                match points.entry(point(&entry.tally.progress)) {
-                    Vacant(free) => {
-                        free.insert(entries.len());
-                        entries.push(entry);
-                    }
-                    Occupied(known) => {
-                        let known = &mut entries[*known.get()];
-                        if entry.tally.cost < known.tally.cost {
-                            *known = entry;
+                keep(Entry { tally, last: Last::Made(from, hop) }, &mut points, &mut entries);
+            }
+        }
+        for a in 1..=followed / 2 {
+            for first in layers[a].clone() {
+                // Both layers may be the same one.
+                let seconds = layers.get(followed - a).cloned().unwrap_or_default();
+                for second in seconds.start.max(first + 1)..seconds.end {
+                    let Some((mut tally, at)) = joins.join(&entries[first], &entries[second], bound) else { continue };
+                    let last = Last::Joined([first, second], at);
+                    if followed == graph.atoms.len() {
+                        tally.leave();
+                        if tally.cost < bound && (graph.reads_names || tally.progress.reads_names) {
+                            (best, bound) = (Some(last), tally.cost);
                         }
+                    } else if tally.cost < bound {
+                        keep(Entry { tally, last }, &mut points, &mut entries);
                     }
                 }
             }
         }
-        layer = layer.end..entries.len();
+        layers.push(layers[followed - 1].end..entries.len());
     }
-    let order = best.map(|(from, hop)| (order_to(graph, &entries, from, hop), bound)).or(order);
+    let order = best.map(|last| (order_to(graph, &entries, last), bound)).or(order);
     Search { order, is_cut: false }
+}
+
+/// The entry of each point of a layer.
+type Points = HashMap<u64, usize, BuildHasherDefault<OfPoint>>;
+
+/// Keeps an order, if no cheaper one reaches the same point.
+fn keep<'g>(entry: Entry<'g>, points: &mut Points, entries: &mut Vec<Entry<'g>>) {
+    match points.entry(point(&entry.tally.progress)) {
+        Vacant(free) => {
+            free.insert(entries.len());
+            entries.push(entry);
+        }
+        Occupied(known) => {
+            let known = &mut entries[*known.get()];
+            if entry.tally.cost < known.tally.cost {
+                *known = entry;
+            }
+        }
+    }
+}
+
+/// How many joins may still be estimated, and how many pairs of entries may be compared for that.
+struct Joins {
+    left: usize,
+    comparisons_left: usize,
+}
+
+impl Joins {
+    /// Joins the rows of two entries, if they can be joined and that may cost less than `bound`; also returns the variable
+    /// at which they are joined.
+    fn join<'g>(&mut self, first: &Entry<'g>, second: &Entry<'g>, bound: f64) -> Option<(Tally<'g>, usize)> {
+        self.comparisons_left = self.comparisons_left.checked_sub(1)?;
+        let (here, there) = (&first.tally.progress, &second.tally.progress);
+        let shared = here.shared(there);
+        if here.atoms & there.atoms != 0 || shared == 0 || first.tally.cost + second.tally.cost >= bound {
+            return None;
+        }
+        // Ids are no condition by which the other walk could find the same vertices.
+        let variables = &here.graph.variables;
+        if variables.iter().enumerate().any(|(at, variable)| variable.ids.is_some() && shared & 1 << at != 0) {
+            return None;
+        }
+        self.left = self.left.checked_sub(1)?;
+        let is_shared = |variable: &usize| shared & 1 << *variable != 0;
+        let at = [here.current, there.current].into_iter().find(is_shared).unwrap_or(shared.trailing_zeros() as usize);
+        let mut tally = first.tally;
+        tally.join(second.tally, at);
+        tally.make_tests();
+        Some((tally, at))
+    }
 }
 
 /// Follows the last atom of an order, and makes the tests that are left.
@@ -167,21 +255,68 @@ impl Hasher for OfPoint {
     }
 }
 
-/// The order that ends with a move after an entry.
-fn order_to(graph: &QueryGraph, entries: &[Entry<'_>], from: usize, last: Move) -> Order {
-    let mut moves = vec![last];
-    let mut at = from;
-    while let Some((before, hop)) = entries[at].last {
-        moves.push(hop);
-        at = before;
-    }
-    let mut building = Building::begin(graph, entries[at].tally.progress.current);
+/// The order that reaches a point in this way.
+fn order_to(graph: &QueryGraph, entries: &[Entry<'_>], last: Last) -> Order {
+    built(graph, entries, last, 0).order
+}
+
+/// As [`order_to`]; `begin` is the variable of an order that begins at the point.
+fn built<'g>(graph: &'g QueryGraph, entries: &[Entry<'_>], last: Last, begin: usize) -> Building<'g> {
+    let to = |entry: usize| {
+        let Entry { tally, last } = &entries[entry];
+        built(graph, entries, *last, tally.progress.current)
+    };
+    let mut building = match last {
+        Last::Begin => Building::begin(graph, begin),
+        Last::Made(from, next) => {
+            let mut building = to(from);
+            building.make(next);
+            building
+        }
+        Last::Joined([first, second], at) => {
+            let mut building = to(first);
+            building.join(to(second), at);
+            building
+        }
+    };
     building.make_tests();
-    for next in moves.into_iter().rev() {
-        building.make(next);
+    building
+}
+
+/// If the graph is one walk: the joins of its two directions, at each variable between its ends, that need no names.
+fn joins_of_walk(graph: &QueryGraph) -> Vec<Order> {
+    let atoms_of =
+        |variable: usize| graph.atoms.iter().filter(move |atom| atom.from == variable || atom.to == variable);
+    let count = graph.variables.len();
+    let ends: Vec<usize> = (0..count).filter(|variable| atoms_of(*variable).count() == 1).collect();
+    let [first, second] = ends[..] else { return Vec::new() };
+    let is_walk = (0..count).all(|variable| atoms_of(variable).count() <= 2) && graph.atoms.len() + 1 == count;
+    let begins_between = (0..count).any(|at| graph.variables[at].ids.is_some() && !ends.contains(&at));
+    if graph.reads_names || !is_walk || begins_between {
+        return Vec::new();
+    }
+    let between = (0..count).filter(|variable| !ends.contains(variable));
+    let joined = between.filter_map(|at| {
+        let mut building = straight_to(graph, first, at)?;
+        building.join(straight_to(graph, second, at)?, at);
+        building.make_tests();
+        Some(building.order)
+    });
+    joined.filter(|order| !order.reads_names(graph)).collect()
+}
+
+/// The order that goes straight on from the end of a walk to one of its variables.
+fn straight_to(graph: &QueryGraph, start: usize, until: usize) -> Option<Building<'_>> {
+    let mut building = Building::begin(graph, start);
+    building.make_tests();
+    while building.progress.current != until {
+        let current = building.progress.current;
+        let goes_on = |hop: &Move| matches!(hop, Move::Hop { from, .. } if *from == current);
+        let hop = building.progress.hops().find(goes_on)?;
+        building.make(hop);
         building.make_tests();
     }
-    building.order
+    Some(building)
 }
 
 /// The order that goes on from where it is until the end, if there is one from a variable.
@@ -196,5 +331,6 @@ fn straight(graph: &QueryGraph, start: usize) -> Option<Order> {
             _ => return None,
         }
     }
-    (!graph.reads_names && !building.order.reads_names(graph)).then_some(building.order)
+    let is_whole = building.progress.atoms.count_ones() as usize == graph.atoms.len();
+    (is_whole && !graph.reads_names && !building.order.reads_names(graph)).then_some(building.order)
 }

@@ -129,6 +129,8 @@ struct Order {
     /// The variable that rows begin at.
     start: usize,
     moves: Vec<Move>,
+    /// The orders of the walks that are joined on the way: a tree of orders.
+    joined: Vec<Order>,
 }
 
 /// What is done next. Numbers are those of atoms, variables and tests.
@@ -140,15 +142,15 @@ enum Move {
     Close { atom: usize, from: usize },
     /// Makes a test.
     Test(usize),
+    /// Joins the rows of another walk, at a variable that both have. `walk` is the position of its order in
+    /// [`Order::joined`].
+    Join { walk: usize, at: usize },
 }
 
 impl Order {
     /// True if rows go back to variables, or are compared with them: these need names.
     fn reads_names(&self, graph: &QueryGraph) -> bool {
-        let mut progress = Progress::begin(graph, self.start);
-        for next in &self.moves {
-            progress.make(*next);
-        }
+        let mut progress = Progress::of(graph, self);
         graph.sink.into_iter().for_each(|sink| _ = progress.go_to(sink));
         progress.reads_names
     }

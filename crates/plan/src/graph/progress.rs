@@ -24,11 +24,39 @@ impl<'g> Progress<'g> {
         Progress { graph, bound: 1 << start, atoms: 0, tests: 0, current: start, reads_names: false }
     }
 
+    /// The progress at the end of an order.
+    pub fn of(graph: &'g QueryGraph, order: &Order) -> Self {
+        let mut progress = Progress::begin(graph, order.start);
+        for next in &order.moves {
+            match *next {
+                Move::Join { walk, at } => progress.join(Progress::of(graph, &order.joined[walk]), at),
+                next => _ = progress.make(next),
+            }
+        }
+        progress
+    }
+
+    /// The variables that this and another walk have.
+    pub fn shared(&self, other: &Self) -> Set {
+        self.bound & other.bound
+    }
+
+    /// Joins the rows of another walk, at a variable that both have.
+    pub fn join(&mut self, mut other: Self, at: usize) {
+        other.go_to(at);
+        self.go_to(at);
+        // Rows of one walk are compared with those of the other, and they keep the objects of both.
+        self.reads_names |= other.reads_names || self.shared(&other).count_ones() > 1;
+        self.bound |= other.bound;
+        self.atoms |= other.atoms;
+        self.tests |= other.tests;
+    }
+
     pub fn is_bound(&self, variable: usize) -> bool {
         self.bound & 1 << variable != 0
     }
 
-    /// Makes a move. Returns true if rows go back to a variable for it, with `select()`.
+    /// Makes a move other than a join. Returns true if rows go back to a variable for it, with `select()`.
     pub fn make(&mut self, next: Move) -> bool {
         match next {
             Move::Hop { atom, from } => {
@@ -57,6 +85,7 @@ impl<'g> Progress<'g> {
                 };
                 of.is_some_and(|of| self.go_to(of))
             }
+            Move::Join { at, .. } => self.go_to(at),
         }
     }
 
@@ -76,6 +105,9 @@ impl<'g> Progress<'g> {
         left.filter_map(move |(atom, ends)| match (is_bound(ends.from), is_bound(ends.to)) {
             // The rows stay where they are, if they are at an end.
             (true, true) => Some(Move::Close { atom, from: if ends.to == current { ends.to } else { ends.from } }),
+            // Rows begin at ids. No condition says which vertices they are.
+            (true, false) if graph.variables[ends.to].ids.is_some() => None,
+            (false, true) if graph.variables[ends.from].ids.is_some() => None,
             (true, false) => Some(Move::Hop { atom, from: ends.from }),
             (false, true) => Some(Move::Hop { atom, from: ends.to }),
             (false, false) => None,
@@ -98,7 +130,15 @@ pub(super) struct Building<'g> {
 
 impl<'g> Building<'g> {
     pub fn begin(graph: &'g QueryGraph, start: usize) -> Self {
-        Building { progress: Progress::begin(graph, start), order: Order { start, moves: Vec::new() } }
+        let order = Order { start, moves: Vec::new(), joined: Vec::new() };
+        Building { progress: Progress::begin(graph, start), order }
+    }
+
+    /// Joins another walk, at a variable that both have.
+    pub fn join(&mut self, other: Building<'g>, at: usize) {
+        self.progress.join(other.progress, at);
+        self.order.moves.push(Move::Join { walk: self.order.joined.len(), at });
+        self.order.joined.push(other.order);
     }
 
     pub fn make(&mut self, next: Move) {

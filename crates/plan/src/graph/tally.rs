@@ -24,7 +24,17 @@ mod cost {
     pub const TEST: f64 = 120.0;
     pub const MERGE: f64 = 15.0;
     pub const DEGREE: f64 = 30.0;
+    /// For a row that a join holds. One thread joins all rows, while threads share other operators. So these costs count
+    /// twice.
+    pub const HOLD: f64 = 40.0;
+    /// More for one that is in its table.
+    pub const ENTER: f64 = 120.0;
+    /// More for one that is looked up there.
+    pub const PROBE: f64 = 80.0;
 }
+
+/// The most rows that a join is expected to hold. Each takes some forty bytes. Other operators pass rows on.
+const JOINED_ROWS_MAX: f64 = 4e6;
 
 /// The part of the rows that a test is taken to leave.
 const TESTED: f64 = 0.5;
@@ -69,11 +79,72 @@ impl<'g> Tally<'g> {
         let names = graph.reads_names || order.reads_names(graph);
         let mut tally = Tally::begin(graph, estimator, order.start, names);
         if let Some((last, moves)) = order.moves.split_last() {
-            moves.iter().for_each(|next| tally.make(*next));
-            tally.make_last(*last);
+            tally.follow(moves, &order.joined);
+            match last {
+                Move::Join { .. } => tally.follow(&[*last], &order.joined),
+                _ => tally.make_last(*last),
+            }
         }
         tally.leave();
         tally
+    }
+
+    /// Makes moves of an order with these joined walks.
+    fn follow(&mut self, moves: &[Move], joined: &[Order]) {
+        for next in moves {
+            match *next {
+                Move::Join { walk, at } => {
+                    let order = &joined[walk];
+                    let mut other = Tally::begin(self.progress.graph, self.estimator, order.start, self.names);
+                    other.follow(&order.moves, &order.joined);
+                    self.join(other, at);
+                }
+                next => self.make(next),
+            }
+        }
+    }
+
+    /// Joins the rows of another walk, at a variable that both have.
+    pub fn join(&mut self, mut other: Self, at: usize) {
+        let shared = self.progress.shared(&other.progress);
+        for walk in [&mut *self, &mut other] {
+            let goes_back = walk.progress.go_to(at);
+            walk.select(goes_back);
+            if walk.progress.graph.merges && !walk.names && walk.progress.atoms != 0 {
+                walk.cost += walk.held * cost::MERGE;
+                walk.held = walk.estimator.distinct(walk.at[at], walk.held);
+            }
+        }
+        let estimator = self.estimator;
+        // The part of all pairs of rows that are at the same vertices.
+        let mut meeting = 1.0;
+        for variable in (0..MEMBERS_MAX).filter(|variable| shared & 1 << variable != 0) {
+            let (here, there) = (self.at[variable], other.at[variable]);
+            meeting *= match variable == at {
+                true => estimator.meeting(variable, here, there),
+                false => 1.0 / estimator.domain(here).min(estimator.domain(there)),
+            };
+        }
+        // A test that both walks make leaves the same rows.
+        let both = self.progress.tests & other.progress.tests;
+        let tests = self.progress.graph.tests.iter().enumerate().filter(|(test, _)| both & 1 << test != 0);
+        meeting /= tests.map(|(_, test)| part_left(&test.kind)).product::<f64>();
+        let (small, large) = (self.held.min(other.held), self.held.max(other.held));
+        let pairs = small * large * meeting;
+        // Merged rows of a walk are at each vertex once.
+        let pairs = if self.names { pairs } else { pairs.min(small) };
+        let of_pair = cost::NEIGHBOR + if self.names { cost::NAMES } else { 0.0 };
+        self.cost += other.cost + cost::HOLD * (small + large) + cost::ENTER * small + cost::PROBE * large;
+        self.cost += of_pair * pairs;
+        if small + large > JOINED_ROWS_MAX {
+            self.cost = f64::INFINITY;
+        }
+        self.rows *= other.rows * meeting;
+        (self.held, self.neighbors) = (pairs, pairs);
+        for variable in (0..MEMBERS_MAX).filter(|variable| !self.progress.is_bound(*variable)) {
+            self.at[variable] = other.at[variable];
+        }
+        self.progress.join(other.progress, at);
     }
 
     /// Goes back to the variable that rows leave the graph at.
@@ -121,14 +192,15 @@ impl<'g> Tally<'g> {
                 self.held *= edges;
             }
             Move::Test(test) => {
-                let (each, left) = match graph.tests[test].kind {
-                    TestKind::Differ(..) => (cost::DIFFERS, 1.0),
-                    TestKind::Step(..) => (cost::TEST, TESTED),
-                };
+                let kind = &graph.tests[test].kind;
+                let left = part_left(kind);
+                let each = if matches!(kind, TestKind::Differ(..)) { cost::DIFFERS } else { cost::TEST };
                 self.cost += self.held * each;
                 self.rows *= left;
                 self.held *= left;
             }
+            // The rows of the other walk are not known here.
+            Move::Join { .. } => debug_assert!(false, "a join is made by `join`"),
         }
     }
 
@@ -144,7 +216,7 @@ impl<'g> Tally<'g> {
         let (atom, from, is_hop) = match next {
             Move::Hop { atom, from } => (atom, from, true),
             Move::Close { atom, from } => (atom, from, false),
-            Move::Test(_) => return self.rows,
+            Move::Test(_) | Move::Join { .. } => return self.rows,
         };
         let ends = &self.progress.graph.atoms[atom];
         let (to, direction) = (ends.other(from), ends.direction_from(from));
@@ -192,15 +264,33 @@ impl<'g> Tally<'g> {
 /// The rows after each hop of an order, for `explain()`.
 pub(super) fn rows_shown(graph: &QueryGraph, estimator: &Estimator<'_>, order: &Order) -> String {
     let names = graph.reads_names || order.reads_names(graph);
-    let mut tally = Tally::begin(graph, estimator, order.start, names);
+    rows_of_walk(Tally::begin(graph, estimator, order.start, names), order)
+}
+
+/// The rows at the beginning of a walk and after each hop of its order.
+fn rows_of_walk(mut tally: Tally<'_>, order: &Order) -> String {
     let mut shown = format!("{:.0}", tally.rows);
     for next in &order.moves {
-        tally.make(*next);
-        if !matches!(next, Move::Test(_)) {
-            let _ = write!(shown, ", {:.0}", tally.rows);
-        }
+        tally.follow(std::slice::from_ref(next), &order.joined);
+        let _ = match *next {
+            Move::Test(_) => Ok(()),
+            Move::Join { walk, .. } => {
+                let other = &order.joined[walk];
+                let begun = Tally::begin(tally.progress.graph, tally.estimator, other.start, tally.names);
+                write!(shown, " joined with ({}): {:.0}", rows_of_walk(begun, other), tally.rows)
+            }
+            Move::Hop { .. } | Move::Close { .. } => write!(shown, ", {:.0}", tally.rows),
+        };
     }
     shown
+}
+
+/// The part of the rows that a test leaves.
+fn part_left(kind: &TestKind) -> f64 {
+    match kind {
+        TestKind::Differ(..) => 1.0,
+        TestKind::Step(..) => TESTED,
+    }
 }
 
 fn cost_of(condition: &Condition) -> f64 {

@@ -464,6 +464,14 @@ pub enum Step {
     // ---- branches ----
     /// `union(…)`: the whole stream enters each of the traversals.
     Union(Vec<Traversal>),
+    /// Two walks to one variable of a query graph, each from a source, whose rows are joined: no step of Gremlin. The
+    /// planner makes it when it chooses the order of a traversal's first steps.
+    Join {
+        /// The walks. The rows of both are at the same variable.
+        walks: Box<[Traversal; 2]>,
+        /// The names of the other variables that both walks have.
+        names: Vec<Name>,
+    },
     /// `coalesce(…)`: for each traverser, the results of the first traversal that has any.
     Coalesce(Vec<Traversal>),
     /// `optional(t)`: the results of a traversal, or the traverser itself if there are none.

@@ -137,6 +137,7 @@ macro_rules! define_visitor {
                 | Step::SideEffect(nested)
                 | Step::Optional(nested) => visit(EachTraverser, nested),
                 Step::Union(branches) => branches.$iter().for_each(|branch| visit(Stream, branch)),
+                Step::Join { walks, .. } => walks.$iter().for_each(|walk| visit(Stream, walk)),
                 Step::Choose(choose) => {
                     let choose = &$($mutability)? **choose;
                     match &$($mutability)? choose.on {

@@ -148,6 +148,7 @@ impl Step {
         match self {
             Step::Vertices { .. } | Step::Edges { .. } => stream().walks(),
             Step::Inject(_) => stream(),
+            Step::Join { names, .. } => stream().walks().reads(names),
             Step::Call { .. } => stream().effect(Effect::Service),
             Step::File(_) => stream().effect(Effect::File),
             Step::AddEdge { from, to, .. } => {

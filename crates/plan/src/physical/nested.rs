@@ -76,6 +76,7 @@ macro_rules! define_visitor {
                     LocalKind::SideEffect(pipeline) => visit(Purpose::Scope, pipeline),
                 },
                 Op::Union(branches) => branches.$iter().for_each(|branch| visit(Purpose::Branch, branch)),
+                Op::Join { walks, .. } => walks.$iter().for_each(|walk| visit(Purpose::Branch, walk)),
                 Op::Switch { options, .. } => {
                     options.$iter().for_each(|(when, option)| visit(Purpose::Option(when), option));
                 }

@@ -184,6 +184,7 @@ impl Op {
             Op::Barrier { norm_sack: false } => barrier("barrier"),
             Op::Barrier { norm_sack: true } => barrier("barrier, sacks made to add up to 1"),
             Op::Merge => barrier("merge equal rows"),
+            Op::Join { .. } => barrier("join"),
             Op::Aggregate(_) => barrier("aggregate").leaves_traces(),
             Op::Subgraph(_) => barrier("subgraph").leaves_traces(),
             Op::Sample(_) => barrier("sample").leaves_traces(),

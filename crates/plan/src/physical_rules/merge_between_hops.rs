@@ -15,18 +15,34 @@ use crate::physical_rules::walks::{insert, is_walking_test};
 
 pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
     let mut at = 0;
-    let mut merges = Vec::new();
+    let (mut merges, mut changed) = (Vec::new(), false);
     // The neighbors of one vertex differ from each other.
     let mut apart = if starts_at_one_vertex(stages) { 2 } else { 1 };
     while at < stages.len() {
         let end = (at..stages.len()).find(|&i| ends_stretch(&stages[i].operator)).unwrap_or(stages.len());
+        if let Some(Op::Join { walks, .. }) = stages.get_mut(end).map(|stage| &mut stage.operator) {
+            walks.iter_mut().for_each(|walk| changed |= merge_in_walk(&mut walk.stages));
+        }
         if stages.get(end).is_some_and(|s| s.operator.counts_by_bulk()) {
             merges.extend(merges_of_stretch(stages, at, end, apart));
         }
         apart = 1;
         at = end + 1;
     }
-    insert(stages, merges)
+    insert(stages, merges) | changed
+}
+
+/// Merges rows in a walk that is joined, also before the join. That waits for all rows of the walk and multiplies bulks, so
+/// what reads its pairs cannot tell.
+fn merge_in_walk(stages: &mut Vec<Stage>) -> bool {
+    let apart = if starts_at_one_vertex(stages) { 2 } else { 1 };
+    let (hops, end) = (stages.iter().filter(|stage| is_costly(&stage.operator)).count(), stages.len());
+    let merges: Vec<_> = merges_of_stretch(stages, 0, end, apart).collect();
+    insert(stages, merges);
+    if hops >= apart {
+        stages.push(Stage::new(Op::Merge));
+    }
+    hops >= apart
 }
 
 fn starts_at_one_vertex(stages: &[Stage]) -> bool {
@@ -41,10 +57,14 @@ fn starts_at_one_vertex(stages: &[Stage]) -> bool {
 
 /// The operators to insert before the hops of a stretch, except the first `apart`; each with the position of its hop.
 fn merges_of_stretch(stages: &[Stage], start: usize, end: usize, apart: usize) -> impl Iterator<Item = (usize, Op)> {
-    let costs = |operator: &Op| operator.is_hop() || is_walking_test(operator);
-    let hops = (start..=end).filter(move |&i| costs(&stages[i].operator)).skip(apart);
+    let hops = (start..=end).filter(|&at| stages.get(at).is_some_and(|stage| is_costly(&stage.operator))).skip(apart);
     let dedups = matches!(stages.get(end).map(|stage| &stage.operator), Some(Op::Dedup { computed: 0 }));
     hops.map(move |hop| (hop, if dedups { Op::Dedup { computed: 0 } } else { Op::Merge }))
+}
+
+/// Returns true if equal rows before this operator should be merged.
+fn is_costly(operator: &Op) -> bool {
+    operator.is_hop() || is_walking_test(operator)
 }
 
 /// Returns true if rows may not, or need not, be merged before this operator.

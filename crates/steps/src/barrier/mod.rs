@@ -13,6 +13,7 @@
 //! | [`pattern_count`] | counts of patterns without rows |
 //! | [`group_count`], [`tree`], [`side_effect`], [`subgraph`], [`shared_map`] | `groupCount()`, `tree()`, `aggregate()`, `cap()`, `subgraph()` |
 //! | [`inject`] | `inject()` |
+//! | [`join`] | a hash join of two walks |
 //!
 //! [`per_thread`] holds the state of those that several threads work at.
 
@@ -22,6 +23,7 @@ pub(crate) mod element_set;
 pub(crate) mod fold_into;
 pub(crate) mod group_count;
 pub(crate) mod inject;
+pub(crate) mod join;
 pub(crate) mod known_keys;
 pub(crate) mod merge;
 pub(crate) mod numbers;

@@ -1,5 +1,5 @@
-//! Builds scopes: the operator of the scope, the pipelines inside, and the edges back to it; and the split and merge of
-//! `union()` and `choose()`.
+//! Builds scopes: the operator of the scope, the pipelines inside, and the edges back to it; the split and merge of
+//! `union()` and `choose()`; and joins.
 
 use mangrove_flow::{Between, Exchange, Inside, OpId, Placement, Policy};
 use mangrove_graph::{Error, Result, Value};
@@ -14,6 +14,7 @@ use mangrove_plan::physical::{
 };
 
 use super::{Builder, ChainEnd, OperatorDescription, RowLocation};
+use crate::barrier::join::Join;
 use crate::row::operator::RowAdapter;
 use crate::row::paths;
 use crate::rows::Remember;
@@ -114,6 +115,45 @@ impl Builder {
         past: bool,
         announces: bool,
     ) -> Result<ChainEnd> {
+        let mut ends = self.ends_of_branches(split, pipelines)?;
+        ends.extend(std::iter::repeat_n(split, usize::from(past) + usize::from(announces)));
+        // An announcement is at the node of the rows that it is about; the results it concerns may be at any node.
+        let apart = announces && split.placement != Placement::Home;
+        let together = !apart && ends.iter().all(|e| e.placement == ends[0].placement);
+        let placement = if together { ends.first().map_or(split.placement, |e| e.placement) } else { Placement::Home };
+        let merge = self.reserve(placement, OperatorDescription::Named("merge"))?;
+        self.connect_ends(&ends, merge, |end| together || end.placement == Placement::Home)?;
+        self.set(merge, Merge::new(ends.len(), announces));
+        Ok(ChainEnd { from: merge, entering: false, placement, at_start: false })
+    }
+
+    /// Builds two walks, each from all rows, and the join of their ends.
+    pub(super) fn join(
+        &mut self,
+        walks: &[Pipeline; 2],
+        names: &[Name],
+        stage: &Stage,
+        tail: &ChainEnd,
+    ) -> Result<ChainEnd> {
+        let split = self.attach(tail, RowLocation::Anywhere, OperatorDescription::Named("split"))?;
+        let split = ChainEnd { at_start: tail.at_start, ..split };
+        self.set(split.from, Split::new(walks.len(), false, false));
+        let ends = self.ends_of_branches(split, walks.iter())?;
+        let join = self.reserve(Placement::Home, OperatorDescription::Operator(&stage.operator))?;
+        self.connect_ends(&ends, join, |end| end.placement == Placement::Home)?;
+        let column = |name: &Name| self.requirements.binding(name);
+        let names = names.iter().map(column).collect::<Option<Vec<usize>>>();
+        let names = names.ok_or_else(|| Error::bug("the names of a join are read, so they have binding columns"))?;
+        self.set(join, Join::new(names));
+        Ok(ChainEnd { from: join, entering: false, placement: Placement::Home, at_start: false })
+    }
+
+    /// Builds branches; returns their ends.
+    fn ends_of_branches<'a>(
+        &mut self,
+        split: ChainEnd,
+        pipelines: impl Iterator<Item = &'a Pipeline>,
+    ) -> Result<Vec<ChainEnd>> {
         let mut ends = Vec::new();
         self.depth += 1;
         for pipeline in pipelines {
@@ -128,20 +168,17 @@ impl Builder {
             }
         }
         self.depth -= 1;
-        ends.extend(std::iter::repeat_n(split, usize::from(past) + usize::from(announces)));
-        // An announcement is at the node of the rows that it is about; the results it concerns may be at any node.
-        let apart = announces && split.placement != Placement::Home;
-        let together = !apart && ends.iter().all(|e| e.placement == ends[0].placement);
-        let placement = if together { ends.first().map_or(split.placement, |e| e.placement) } else { Placement::Home };
-        let merge = self.reserve(placement, OperatorDescription::Named("merge"))?;
+        Ok(ends)
+    }
+
+    /// Connects the ends of branches to the ports of an operator, in their order. Rows stay where they are if `stays`.
+    fn connect_ends(&mut self, ends: &[ChainEnd], to: OpId, stays: impl Fn(&ChainEnd) -> bool) -> Result<()> {
         for (port, end) in ends.iter().enumerate() {
             let port = u8::try_from(port)
                 .map_err(|_| Error::invalid("a step has more than 250 branches; split it into several steps"))?;
-            let exchange = if together || end.placement == Placement::Home { Exchange::Local } else { Exchange::Home };
-            self.connect(end, merge, port, exchange);
+            self.connect(end, to, port, if stays(end) { Exchange::Local } else { Exchange::Home });
         }
-        self.set(merge, Merge::new(ends.len(), announces));
-        Ok(ChainEnd { from: merge, entering: false, placement, at_start: false })
+        Ok(())
     }
 
     pub(super) fn local_scope(&mut self, scope: &LocalScope, stage: &Stage, tail: &ChainEnd) -> Result<ChainEnd> {

@@ -356,6 +356,7 @@ impl Builder {
             Op::File(file) => self.gather(&tail, stage, write::File::new(file.clone()))?,
             Op::Local(scope) => self.local_scope(scope, stage, &tail)?,
             Op::Union(branches) => self.union(branches, stage, &tail)?,
+            Op::Join { walks, names } => self.join(walks, names, stage, &tail)?,
             Op::Switch { options, every } => self.switch(options, *every, stage, &tail)?,
             Op::Repeat(repeat) => self.repeat(repeat, &tail)?,
             Op::Ordered { pipeline, always } => self.ordered(pipeline, *always, stage, tail)?,
