@@ -46,7 +46,7 @@ pub struct EdgeTable {
 
 impl EdgeTable {
     /// The position in the order of tables: outgoing ones first.
-    fn order(self) -> (bool, LabelSetId) {
+    pub fn order(self) -> (bool, LabelSetId) {
         (self.direction != Direction::Out, self.label)
     }
 }
@@ -120,7 +120,11 @@ impl PairMoments {
     }
 
     fn get(&self, a: u32, b: u32) -> Option<f64> {
-        let place = |table: u32| self.tables.binary_search(&table).ok();
+        // Most label sets have few tables, which are all here.
+        let place = |table: u32| match self.tables.get(table as usize) {
+            Some(same) if *same == table => Some(table as usize),
+            _ => self.tables.binary_search(&table).ok(),
+        };
         let (a, b) = (place(a)?, place(b)?);
         let (row, column) = (a.max(b), a.min(b));
         self.sums.get(row * row.saturating_sub(1) / 2 + column).copied()
@@ -216,7 +220,8 @@ impl LabelStatistics {
         self.position(table).map(|at| &self.tables[at])
     }
 
-    fn position(&self, table: EdgeTable) -> Option<usize> {
+    /// The position of a table among the label set's tables, if a vertex has an edge there.
+    pub fn position(&self, table: EdgeTable) -> Option<usize> {
         self.tables.binary_search_by_key(&table.order(), |degrees| degrees.table.order()).ok()
     }
 
@@ -225,10 +230,15 @@ impl LabelStatistics {
     /// has an edge in one of the tables.
     pub fn moment(&self, a: EdgeTable, b: EdgeTable) -> Option<f64> {
         let (Some(at), Some(other)) = (self.position(a), self.position(b)) else { return Some(0.0) };
-        if at == other {
-            return Some(self.tables[at].squares);
+        self.moment_at(at, other)
+    }
+
+    /// As [`Self::moment`], for tables at two positions.
+    pub fn moment_at(&self, a: usize, b: usize) -> Option<f64> {
+        if a == b {
+            return self.tables.get(a).map(|degrees| degrees.squares);
         }
-        self.moments.get(at as u32, other as u32)
+        self.moments.get(a as u32, b as u32)
     }
 }
 

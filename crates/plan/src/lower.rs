@@ -58,10 +58,14 @@ pub fn lower_with(
         }
     };
     let weigh = options.weigh && !traversal.is_mutating();
-    let counted = if weigh { graph::count(traversal, configuration, facts, options.planner) } else { Err(None) };
+    let mut estimates = graph::Estimates::default();
+    let counted = match weigh {
+        true => graph::count(traversal, configuration, facts, options.planner, &mut estimates),
+        false => Err(None),
+    };
     let may_count = counted.is_ok() || weigh && graph::may_count(traversal, configuration);
     let Reordered { traversal: reordered, choice, has_choice } =
-        graph::reorder(traversal, configuration, facts, options, counted.is_ok());
+        graph::reorder(traversal, configuration, facts, options, counted.is_ok(), &mut estimates);
     let written = traversal.steps.len();
     let traversal = reordered.as_ref().unwrap_or(traversal);
     let estimated = options.estimate.then(|| graph::with_expected_rows(traversal, configuration, facts));

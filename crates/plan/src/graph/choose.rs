@@ -13,7 +13,6 @@ use super::exact::{self, Search};
 use super::progress::{Building, Progress};
 use super::tally::{self, Tally};
 use super::{Move, Order, QueryGraph};
-use crate::facts::GraphFacts;
 
 /// An order replaces the written one if that costs at least this many times as much.
 pub(super) const GAIN: f64 = 1.5;
@@ -50,9 +49,14 @@ pub(super) fn written(graph: &QueryGraph) -> Order {
     building.order
 }
 
+/// The cost of the written order, in nanoseconds.
+pub(super) fn written_cost(graph: &QueryGraph, estimator: &Estimator<'_>) -> f64 {
+    Tally::of(graph, estimator, &written(graph)).cost
+}
+
 /// The cost of the cheapest greedy order, or of the written one, in nanoseconds.
 pub(super) fn greedy_cost(graph: &QueryGraph, estimator: &Estimator<'_>) -> f64 {
-    let as_written = Tally::of(graph, estimator, &written(graph)).cost;
+    let as_written = written_cost(graph, estimator);
     greedy_best(graph, estimator, &starts(graph, estimator), true).map_or(as_written, |best| best.cost.min(as_written))
 }
 
@@ -63,15 +67,14 @@ pub(super) fn has_order_below(graph: &QueryGraph, estimator: &Estimator<'_>, bou
 
 /// The cheapest order, as far as statistics tell. `is_shown`: `explain()` shows the rows that are expected of it.
 /// `searches`: all orders may be looked at.
-pub(super) fn cheapest(graph: &QueryGraph, facts: &GraphFacts, is_shown: bool, searches: bool) -> Chosen {
-    let estimator = Estimator::new(graph, facts);
+pub(super) fn cheapest(graph: &QueryGraph, estimator: &Estimator<'_>, is_shown: bool, searches: bool) -> Chosen {
     let as_written = written(graph);
-    let written_cost = Tally::of(graph, &estimator, &as_written).cost;
+    let written_cost = Tally::of(graph, estimator, &as_written).cost;
     let bound = written_cost / GAIN;
-    let best = if written_cost >= LIGHT { best(graph, &estimator, bound, searches) } else { None };
+    let best = if written_cost >= LIGHT { best(graph, estimator, bound, searches) } else { None };
     let chosen = best.filter(|best| best.cost < bound && best.order != as_written);
     let shown = is_shown.then(|| {
-        let expected = |order: &Order| tally::rows_shown(graph, &estimator, order);
+        let expected = |order: &Order| tally::rows_shown(graph, estimator, order);
         let before = expected(&as_written);
         match &chosen {
             Some(Best { order, is_cut, .. }) => {
@@ -228,7 +231,7 @@ fn greedy(graph: &QueryGraph, estimator: &Estimator<'_>, start: usize) -> Order 
 
 /// The results that are expected of the graph, worked off as it is written.
 #[cfg(test)]
-pub(super) fn expected_rows(graph: &QueryGraph, facts: &GraphFacts) -> f64 {
+pub(super) fn expected_rows(graph: &QueryGraph, facts: &crate::facts::GraphFacts) -> f64 {
     let estimator = Estimator::new(graph, facts);
     Tally::of(graph, &estimator, &written(graph)).rows
 }

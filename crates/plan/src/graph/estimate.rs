@@ -28,7 +28,7 @@ use mangrove_gremlin::Comparison;
 
 pub(super) use super::memo::Place;
 use super::memo::{Hop, Memo, Part, Whereabouts};
-use super::{QueryGraph, Variable};
+use super::{Atom, QueryGraph, Variable};
 use crate::facts::{Figures, GraphFacts, UsableIndex};
 use crate::logical::{Condition, Name, Test};
 use crate::physical::EdgesOf;
@@ -56,6 +56,26 @@ pub(super) struct Estimator<'a> {
     memo: RefCell<Memo>,
     /// What [`Self::reach`] has answered: a few for each hop.
     reached: RefCell<Vec<(usize, EdgesOf, Reach)>>,
+}
+
+/// The estimates of a query graph, for several choices about one traversal. Most of them are about the same graph.
+#[derive(Default)]
+pub(crate) struct Estimates<'a>(Option<(Vec<Variable>, Vec<Atom>, Estimator<'a>)>);
+
+impl<'a> Estimates<'a> {
+    /// Those of a graph. They are kept if the last graph had the same variables and atoms.
+    pub(super) fn of(&mut self, graph: &QueryGraph, facts: &'a GraphFacts) -> &Estimator<'a> {
+        let is_same = |(variables, atoms, _): &(Vec<Variable>, Vec<Atom>, Estimator<'a>)| {
+            let is_same = |a: &Variable, b: &Variable| a.ids == b.ids && a.conditions == b.conditions;
+            let (known, others) = (variables.iter(), graph.variables.iter());
+            *atoms == graph.atoms && known.len() == others.len() && known.zip(others).all(|(a, b)| is_same(a, b))
+        };
+        let known = self.0.take().filter(is_same);
+        let (.., estimator) = self.0.insert(
+            known.unwrap_or_else(|| (graph.variables.clone(), graph.atoms.clone(), Estimator::new(graph, facts))),
+        );
+        estimator
+    }
 }
 
 /// Label sets, ascending; `None`: all.
@@ -164,65 +184,75 @@ impl<'a> Estimator<'a> {
         let mut plain = 0.0;
         let Whereabouts { variable, parts, domain } = memo.at(from);
         for part in parts {
-            self.each_table(part, atom, direction, |degrees, each, mean| {
-                let table = degrees.table;
+            let Some(label) = statistics.label(part.label) else { continue };
+            let known = followed.iter().position(|other| other.label.label == part.label);
+            let counts = known.unwrap_or_else(|| {
+                followed.push(Followed { label, counts: vec![0.0; label.tables().len()] });
+                followed.len() - 1
+            });
+            let counts = &mut followed[counts].counts;
+            let mut of_part = 0.0;
+            self.each_table(part, atom, direction, |table, each, mean| {
                 let count = part.share * each;
                 plain += part.share * mean;
                 if count > 0.0 {
-                    let arrival = Some(part.arrival.unwrap_or(table));
-                    match left.iter_mut().find(|other| other.label == part.label && other.arrival == arrival) {
-                        Some(other) => other.share += count,
-                        None => left.push(Part { label: part.label, arrival, share: count }),
-                    }
-                    let reversed = EdgeTable { direction: table.direction.reverse(), label: table.label };
-                    // If it is not known where they lead, it does not matter where they begin.
-                    let is_same = |other: &&mut Followed<'_>| {
-                        other.arrival == reversed && (other.from == part.label || degrees.ends.is_empty())
-                    };
-                    match followed.iter_mut().find(is_same) {
-                        Some(other) => other.count += count,
-                        None => {
-                            followed.push(Followed { from: part.label, arrival: reversed, ends: &degrees.ends, count });
-                        }
+                    counts[table] += count;
+                    of_part += count;
+                    if part.arrival.is_none() {
+                        let arrival = Some(label.tables()[table].table);
+                        left.push(Part { label: part.label, arrival, share: count });
                     }
                 }
             });
+            if part.arrival.is_some() && of_part > 0.0 {
+                left.push(Part { share: of_part, ..*part });
+            }
         }
         normalize(&mut left);
         let left = Whereabouts { variable: *variable, parts: left, domain: *domain };
         // The edges are spread over the label sets that they lead to, or if that is not known, over those that edges of
         // their kind lead to.
+        let mut along: Vec<(EdgeTable, &DegreeStatistics, f64)> = Vec::new();
+        for Followed { label, counts } in &followed {
+            let tables = label.tables().iter().zip(counts).filter(|(_, count)| **count > 0.0);
+            along.extend(tables.map(|(degrees, count)| (reversed(degrees.table), degrees, *count)));
+        }
+        along.sort_unstable_by_key(|(arrival, ..)| arrival.order());
         let mut parts: Vec<Part> = Vec::new();
         let (mut neighbors, mut rows) = (0.0, 0.0);
         let mut reached: Vec<(&LabelStatistics, u64)> = Vec::new();
-        for Followed { arrival, ends, count, .. } in followed {
-            neighbors += count;
-            let mut lead = |label: &'a LabelStatistics, share: f64| {
-                if !sets.takes(label.label) {
-                    return;
+        for along in along.chunk_by(|(a, ..), (b, ..)| a == b) {
+            // Only these parts came along edges of this table.
+            let begin = parts.len();
+            for (arrival, degrees, count) in along {
+                let (arrival, count) = (*arrival, *count);
+                neighbors += count;
+                let mut lead = |label: &'a LabelStatistics, share: f64| {
+                    if !sets.takes(label.label) {
+                        return;
+                    }
+                    rows += share * part;
+                    if let Some(other) = parts[begin..].iter_mut().find(|other| other.label == label.label) {
+                        other.share += share;
+                        return;
+                    }
+                    parts.push(Part { label: label.label, arrival: Some(arrival), share });
+                    let sources = label.degrees(arrival).map_or(0, |degrees| degrees.sources);
+                    match reached.iter_mut().find(|(other, _)| other.label == label.label) {
+                        Some((_, ends)) => *ends += sources,
+                        None => reached.push((label, sources)),
+                    }
+                };
+                for (label, part) in &degrees.ends {
+                    if let Some(label) = statistics.label(*label) {
+                        lead(label, count * part);
+                    }
                 }
-                rows += share * part;
-                let is_same = |other: &&mut Part| other.label == label.label && other.arrival == Some(arrival);
-                if let Some(other) = parts.iter_mut().find(is_same) {
-                    other.share += share;
-                    return;
+                if degrees.ends.is_empty() {
+                    let degrees = statistics.labels().iter().filter_map(|label| Some((label, label.degrees(arrival)?)));
+                    let all: f64 = degrees.clone().map(|(_, degrees)| degrees.edges as f64).sum();
+                    degrees.for_each(|(label, degrees)| lead(label, count * degrees.edges as f64 / all.max(1.0)));
                 }
-                parts.push(Part { label: label.label, arrival: Some(arrival), share });
-                let sources = label.degrees(arrival).map_or(0, |degrees| degrees.sources);
-                match reached.iter_mut().find(|(other, _)| other.label == label.label) {
-                    Some((_, ends)) => *ends += sources,
-                    None => reached.push((label, sources)),
-                }
-            };
-            for (label, part) in ends {
-                if let Some(label) = statistics.label(*label) {
-                    lead(label, count * part);
-                }
-            }
-            if ends.is_empty() {
-                let degrees = statistics.labels().iter().filter_map(|label| Some((label, label.degrees(arrival)?)));
-                let all: f64 = degrees.clone().map(|(_, degrees)| degrees.edges as f64).sum();
-                degrees.for_each(|(label, degrees)| lead(label, count * degrees.edges as f64 / all.max(1.0)));
             }
         }
         normalize(&mut parts);
@@ -301,14 +331,19 @@ impl<'a> Estimator<'a> {
     fn counted_reach(&self, variable: usize, edges: &EdgesOf) -> Reach {
         let names: &[&[Name]] = if edges.labels.is_empty() { &[] } else { &[&edges.labels] };
         let followed = LabelSets::of(names, self.figures);
-        let mut reach = Reach { vertices: 0.0, edges: 0.0 };
+        let mut reach = Reach { vertices: 0.0, edges: 0.0, looks: 0.0 };
         for label in self.label_sets().filter(|label| self.ends[variable].0.takes(label.label)) {
             let tables = label.tables().iter();
             let of_request = tables.filter(|d| follows(edges.direction, d.table) && followed.takes(d.table.label));
-            let count: u64 = of_request.map(|degrees| degrees.edges).sum();
-            if count > 0 {
+            let (mut tables, mut edges) = (0, 0);
+            of_request.for_each(|degrees| {
+                tables += 1;
+                edges += degrees.edges;
+            });
+            if edges > 0 {
                 reach.vertices += label.vertices as f64;
-                reach.edges += count as f64;
+                reach.edges += edges as f64;
+                reach.looks += (tables * label.vertices) as f64;
             }
         }
         reach
@@ -336,37 +371,33 @@ impl<'a> Estimator<'a> {
         sum
     }
 
-    /// Calls `each` with the tables of a label set that a hop follows, how many edges it follows there from a row of a
-    /// part, and from any vertex of the label set.
-    fn each_table(
-        &self,
-        part: &Part,
-        atom: usize,
-        direction: Direction,
-        mut each: impl FnMut(&'a DegreeStatistics, f64, f64),
-    ) {
+    /// Calls `each` with the positions of the tables of a label set that a hop follows, how many edges it follows there
+    /// from a row of a part, and from any vertex of the label set.
+    fn each_table(&self, part: &Part, atom: usize, direction: Direction, mut each: impl FnMut(usize, f64, f64)) {
         let Some(label) = self.statistics.and_then(|statistics| statistics.label(part.label)) else { return };
-        let came = part.arrival.and_then(|arrival| label.degrees(arrival));
-        for degrees in label.tables() {
+        let came = part.arrival.and_then(|arrival| label.position(arrival));
+        for (table, degrees) in label.tables().iter().enumerate() {
             if !follows(direction, degrees.table) || !self.edges[atom].takes(degrees.table.label) {
                 continue;
             }
             let mean = degrees.edges as f64 / label.vertices.max(1) as f64;
-            let moment = came.and_then(|came| Some((label.moment(came.table, degrees.table)?, came.edges)));
+            let moment = came.and_then(|came| Some((label.moment_at(came, table)?, label.tables()[came].edges)));
             let count = moment.map_or(mean, |(moment, edges)| moment / edges.max(1) as f64);
-            each(degrees, count, mean);
+            each(table, count, mean);
         }
     }
 }
 
-/// Edges of one table that a hop follows from the vertices of one label set.
+/// The edges that a hop follows from the vertices of one label set.
 struct Followed<'a> {
-    from: LabelSetId,
-    /// The table as the vertices at the other ends see it.
-    arrival: EdgeTable,
-    /// The parts of the edges by the label sets that they lead to; empty if that is not known.
-    ends: &'a [(LabelSetId, f64)],
-    count: f64,
+    label: &'a LabelStatistics,
+    /// How many there are of each table of the label set.
+    counts: Vec<f64>,
+}
+
+/// A table as the vertices at the other ends of its edges see it.
+fn reversed(table: EdgeTable) -> EdgeTable {
+    EdgeTable { direction: table.direction.reverse(), label: table.label }
 }
 
 /// Vertices and their edges.
@@ -374,6 +405,8 @@ struct Followed<'a> {
 pub(super) struct Reach {
     pub vertices: f64,
     pub edges: f64,
+    /// As `vertices`, but a vertex counts once for each kind and direction of edges that its label has.
+    pub looks: f64,
 }
 
 /// The estimate of the rows that begin at a variable.

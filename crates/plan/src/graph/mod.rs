@@ -91,7 +91,14 @@ struct Atom {
     /// The direction, as seen from `from`.
     direction: Direction,
     labels: Vec<Name>,
+    /// It is no part of equality.
     position: Option<Position>,
+}
+
+impl PartialEq for Atom {
+    fn eq(&self, other: &Self) -> bool {
+        (self.from, self.to, self.direction) == (other.from, other.to, other.direction) && self.labels == other.labels
+    }
 }
 
 impl Atom {
@@ -167,6 +174,7 @@ pub(crate) struct Reordered {
 }
 
 pub(crate) use count::{Counted, count, may_count};
+pub(crate) use estimate::Estimates;
 pub(crate) use expected::with_expected_rows;
 
 /// A look at the steps: returns false if neither their order can be chosen nor how they are counted, so that statistics
@@ -176,13 +184,15 @@ pub fn may_reorder(traversal: &Traversal, configuration: &Configuration, planner
         && (build::may_have_orders(&traversal.steps) || count::may_be_counted(&traversal.steps))
 }
 
-/// Chooses the order of a traversal's first steps. `is_counted`: most runs make no rows in this order.
-pub(crate) fn reorder(
+/// Chooses the order of a traversal's first steps. `is_counted`: most runs make no rows in this order. `estimates` are
+/// those of the choice how it is counted.
+pub(crate) fn reorder<'a>(
     traversal: &Traversal,
     configuration: &Configuration,
-    facts: &GraphFacts,
+    facts: &'a GraphFacts,
     options: PlanOptions,
     is_counted: bool,
+    estimates: &mut Estimates<'a>,
 ) -> Reordered {
     let kept = |declined: Declined| Reordered {
         traversal: None,
@@ -199,7 +209,9 @@ pub(crate) fn reorder(
     };
     let chosen = match planner {
         Planner::Forced(seed) => choose::at_random(&graph, seed),
-        Planner::Written | Planner::Greedy => choose::cheapest(&graph, facts, options.estimate, !is_counted),
+        Planner::Written | Planner::Greedy => {
+            choose::cheapest(&graph, estimates.of(&graph, facts), options.estimate, !is_counted)
+        }
     };
     let order = chosen.order.unwrap_or_else(|| choose::written(&graph));
     let stays = chosen.is_written && !graph.has_late_conditions;

@@ -8,7 +8,8 @@ use super::{MEMBERS_MAX, Move, Order, QueryGraph, TestKind};
 use crate::logical::Condition;
 
 /// The costs of operators for a row, in nanoseconds. `profile()` shows them on one thread, for rows that are scattered
-/// over the graph.
+/// over the graph. Those that end in `NEAR` are for rows that are merged and at many vertices of each page
+/// ([`NEAR_PART`]): these come in the order of pages.
 mod cost {
     pub const SCAN: f64 = 1.0;
     pub const LOOK_UP: f64 = 300.0;
@@ -24,6 +25,10 @@ mod cost {
     pub const TEST: f64 = 120.0;
     pub const MERGE: f64 = 15.0;
     pub const DEGREE: f64 = 30.0;
+    pub const MERGE_NEAR: f64 = 8.0;
+    pub const EXPAND_NEAR: f64 = 20.0;
+    pub const NEIGHBOR_NEAR: f64 = 5.0;
+    pub const DEGREE_NEAR: f64 = 10.0;
     /// For a row that a join holds. One thread joins all rows, while threads share other operators. So these costs count
     /// twice.
     pub const HOLD: f64 = 40.0;
@@ -31,6 +36,17 @@ mod cost {
     pub const ENTER: f64 = 120.0;
     /// More for one that is looked up there.
     pub const PROBE: f64 = 80.0;
+}
+
+/// If merged rows are at more than this part of the vertices that a variable may be, most of them have neighbors in their
+/// page.
+const NEAR_PART: f64 = 1.0 / 32.0;
+
+/// Rows after equal ones were merged.
+struct Merged {
+    rows: f64,
+    /// True if they are at many vertices of each page.
+    is_near: bool,
 }
 
 /// The most rows that a join is expected to hold. Each takes some forty bytes. Other operators pass rows on.
@@ -171,7 +187,12 @@ impl<'g> Tally<'g> {
             let is_counted = graph.sink.is_none() && graph.merges;
             if is_counted && graph.variables[self.progress.current].conditions.is_empty() {
                 // The ends are only counted. A `select()` before them is left out, and rows are merged, too.
-                self.cost = cost + merged.map_or(0.0, |_| held * cost::MERGE) + merged.unwrap_or(held) * cost::DEGREE;
+                self.cost = cost
+                    + match merged {
+                        None => held * cost::DEGREE,
+                        Some(Merged { rows, is_near: false }) => held * cost::MERGE + rows * cost::DEGREE,
+                        Some(Merged { rows, is_near: true }) => held * cost::MERGE_NEAR + rows * cost::DEGREE_NEAR,
+                    };
             }
         }
     }
@@ -228,21 +249,28 @@ impl<'g> Tally<'g> {
     }
 
     /// The rows that are left if equal ones are merged before a hop; `None` if they are not.
-    fn merged_before(&self, next: Move) -> Option<f64> {
+    fn merged_before(&self, next: Move) -> Option<Merged> {
         let is_first = self.progress.atoms == 0;
         match next {
             Move::Hop { from, .. } if self.progress.graph.merges && !self.names && !is_first => {
-                Some(self.estimator.distinct(self.at[from], self.held))
+                let place = self.at[from];
+                let rows = self.estimator.distinct(place, self.held);
+                Some(Merged { rows, is_near: rows > NEAR_PART * self.estimator.domain(place) })
             }
             _ => None,
         }
     }
 
-    fn hop(&mut self, atom: usize, from: usize, merged: Option<f64>) {
+    fn hop(&mut self, atom: usize, from: usize, merged: Option<Merged>) {
         let graph = self.progress.graph;
-        if let Some(merged) = merged {
-            self.cost += self.held * cost::MERGE;
-            self.held = merged;
+        let is_near = merged.as_ref().is_some_and(|merged| merged.is_near);
+        let (of_row, of_neighbor) = match is_near {
+            true => (cost::EXPAND_NEAR, cost::NEIGHBOR_NEAR),
+            false => (cost::EXPAND, cost::NEIGHBOR),
+        };
+        if let Some(Merged { rows, .. }) = merged {
+            self.cost += self.held * if is_near { cost::MERGE_NEAR } else { cost::MERGE };
+            self.held = rows;
         }
         let ends = &graph.atoms[atom];
         let to = ends.other(from);
@@ -250,9 +278,9 @@ impl<'g> Tally<'g> {
         // Merged rows are at each vertex once, however many edges lead there.
         let each = if self.held < 0.99 * self.rows { hop.plain.min(hop.neighbors) } else { hop.neighbors };
         let neighbors = self.held * each;
-        let of_neighbor = cost::NEIGHBOR + if self.names { cost::NAMES } else { 0.0 };
+        let of_neighbor = of_neighbor + if self.names { cost::NAMES } else { 0.0 };
         let tested: f64 = graph.variables[to].conditions.iter().map(cost_of).sum();
-        self.cost += self.held * cost::EXPAND + neighbors * (of_neighbor + tested);
+        self.cost += self.held * of_row + neighbors * (of_neighbor + tested);
         self.rows *= hop.rows;
         self.neighbors = neighbors;
         self.held = neighbors * (hop.rows / hop.neighbors.max(f64::MIN_POSITIVE)).min(1.0);

@@ -10,7 +10,7 @@ use super::read::Pattern;
 use crate::graph::estimate::Estimator;
 use crate::physical::{CountOf, Factor, FactorForm, Pairing, Weighing};
 
-/// Nanoseconds for a vertex that is looked at along one factor.
+/// Nanoseconds for a vertex whose edges of one kind and direction are looked at.
 const VERTEX: f64 = 2.0;
 /// For an edge whose end is weighed.
 const EDGE: f64 = 3.0;
@@ -72,7 +72,7 @@ fn of_weighing(weighing: &Weighing, variable: usize, estimator: &Estimator<'_>) 
     };
     let factor = |factor: &Factor| {
         let reached = reached(factor);
-        VERTEX * reached.vertices + if factor.ends.is_some() { EDGE * reached.edges } else { 0.0 }
+        VERTEX * reached.looks + if factor.ends.is_some() { EDGE * reached.edges } else { 0.0 }
     };
     VERTEX * begins
         + weighing.factors.iter().map(factor).sum::<f64>()

@@ -30,8 +30,8 @@ mod cost;
 mod forms;
 mod read;
 
-use super::choose::{GAIN, LIGHT, greedy_cost, has_order_below};
-use super::estimate::Estimator;
+use super::choose::{GAIN, LIGHT, greedy_cost, has_order_below, written_cost};
+use super::estimate::Estimates;
 use super::preconditions::Declined;
 use crate::facts::GraphFacts;
 use crate::logical::{Configuration, StepNode, Traversal};
@@ -58,23 +58,26 @@ pub(crate) fn may_count(traversal: &Traversal, configuration: &Configuration) ->
     read::read(traversal, configuration).is_ok_and(|pattern| !forms::forms(&pattern).is_empty())
 }
 
-/// Chooses how the matches of a pattern are counted. An error is the reason why they are counted with rows.
-pub(crate) fn count(
+/// Chooses how the matches of a pattern are counted. An error is the reason why they are counted with rows. Keeps what it
+/// has estimated.
+pub(crate) fn count<'a>(
     traversal: &Traversal,
     configuration: &Configuration,
-    facts: &GraphFacts,
+    facts: &'a GraphFacts,
     planner: Planner,
+    estimates: &mut Estimates<'a>,
 ) -> Result<Counted, Declined> {
     // The rows of one hop are counted by degrees.
     let is_walk = || traversal.steps.iter().skip(1).filter(|node| node.step.traits().walks).count() > 1;
-    choose(traversal, configuration, facts, planner).map_err(|reason| reason.filter(|_| is_walk()))
+    choose(traversal, configuration, facts, planner, estimates).map_err(|reason| reason.filter(|_| is_walk()))
 }
 
-fn choose(
+fn choose<'a>(
     traversal: &Traversal,
     configuration: &Configuration,
-    facts: &GraphFacts,
+    facts: &'a GraphFacts,
     planner: Planner,
+    estimates: &mut Estimates<'a>,
 ) -> Result<Counted, Declined> {
     let planner = configuration.planner_or(planner);
     if planner == Planner::Written {
@@ -92,22 +95,22 @@ fn choose(
         let form = forms.swap_remove((seed / 2 % count) as usize);
         return Ok(Counted { count: form.count, steps, choice: format!("count: by seed {seed}") });
     }
-    let estimator = Estimator::new(&pattern.graph, facts);
+    let estimator = estimates.of(&pattern.graph, facts);
     // That there are no statistics, or that it is light, is said of the order.
-    if !estimator.is_informed() {
+    if !estimator.is_informed() || written_cost(&pattern.graph, estimator) < LIGHT {
         return Err(None);
     }
-    let with_rows = greedy_cost(&pattern.graph, &estimator);
+    let with_rows = greedy_cost(&pattern.graph, estimator);
     if with_rows < LIGHT {
         return Err(None);
     }
-    let costs = forms.into_iter().map(|mut form| (cost::cost(&mut form, &pattern, &estimator), form));
+    let costs = forms.into_iter().map(|mut form| (cost::cost(&mut form, &pattern, estimator), form));
     let cheapest = costs.min_by(|a, b| a.0.total_cmp(&b.0));
     let (cost, form) = cheapest.ok_or(Some("its comparisons cannot be weighed"))?;
     // What weights cost is nearly certain: each edge is looked at once. What rows cost is a guess. Yet rows of vertices
     // are merged, too, so weights save less where vertices are the results.
     let gain = if pattern.of == CountOf::EachRoot { GAIN } else { 1.0 };
-    if cost * gain >= with_rows || has_order_below(&pattern.graph, &estimator, cost * gain) {
+    if cost * gain >= with_rows || has_order_below(&pattern.graph, estimator, cost * gain) {
         return Err(Some("weighing would not cost less"));
     }
     let millis = |nanos: f64| format!("{:.1} ms", nanos / 1e6);
