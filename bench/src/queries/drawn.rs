@@ -74,6 +74,11 @@ impl<'a> Drawn<'a> {
         match (set.name.as_str(), query.name.as_str()) {
             ("banyan-cq", _) => self.starts(STARTS, |_| vec![]),
             ("patterns", name) if name.contains("-hop") => self.starts(FEW_STARTS, |_| vec![]),
+            ("patterns", name) if name.starts_with("tags between") => self.starts(FEW_STARTS, |person| {
+                let at = self.persons.iter().position(|drawn| *drawn == person).unwrap_or_default();
+                let other = self.persons[(at + FEW_STARTS) % self.persons.len()];
+                vec![("other", json!(self.graph.id(other)))]
+            }),
             ("patterns" | "lsqb" | "barriers", _) => vec![JsonParameters::new()],
             ("gtran-templates", "IS4") => self.messages(),
             ("gtran-templates", "IC1") => self.starts(FEW_STARTS, |person| vec![("name", self.first_name(person))]),

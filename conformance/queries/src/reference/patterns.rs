@@ -1,4 +1,4 @@
-//! Reference answers of the set `patterns`: walks of k edges, and subgraphs of friendships.
+//! Reference answers of the set `patterns`: walks of k edges, walks between two persons, and subgraphs of friendships.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,6 +12,21 @@ pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>>
     if let Some((hops, rest)) = name.split_once("-hop") {
         let ends = walks(graph, given.person(graph), hops.parse().expect("a number of hops"));
         return Some(vec![if rest.is_empty() { json!(ends.values().sum::<u64>()) } else { json!(ends.len()) }]);
+    }
+    if name.starts_with("tags between") {
+        let (person, other) = (given.person(graph), graph.find("Person", given.number("other")));
+        let tags = |person: Vertex| {
+            let messages = graph.into(person, "hasCreator").into_iter();
+            messages.flat_map(|message| graph.out(message, "hasTag")).collect::<Vec<Vertex>>()
+        };
+        let of_other = tags(other);
+        if name == "tags between" {
+            let same = |tag: &Vertex| of_other.iter().filter(|other| *other == tag).count();
+            return Some(vec![json!(tags(person).iter().map(same).sum::<usize>())]);
+        }
+        let of_friends: BTreeSet<Vertex> = graph.friends(person).into_iter().flat_map(tags).collect();
+        let shared: BTreeSet<Vertex> = of_other.into_iter().filter(|tag| of_friends.contains(tag)).collect();
+        return Some(shared.into_iter().map(|tag| json!(graph.text(tag, "name"))).collect());
     }
     let friends: Vec<BTreeSet<Vertex>> =
         (0..graph.vertices.len()).map(|vertex| graph.friends(vertex).into_iter().collect()).collect();

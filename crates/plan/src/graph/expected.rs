@@ -9,6 +9,7 @@ use super::tally::Tally;
 use super::{MEMBERS_MAX, Move, Set};
 use crate::facts::GraphFacts;
 use crate::logical::{Configuration, Step, StepNode, Traversal};
+use crate::physical::Requirements;
 use crate::requirements::requirements;
 
 /// What a step adds to a graph.
@@ -28,14 +29,32 @@ pub(crate) fn with_expected_rows(
     configuration: &Configuration,
     facts: &GraphFacts,
 ) -> Traversal {
-    let rows = expected_rows(traversal, configuration, facts);
+    let needs = requirements(traversal, configuration);
+    let may_merge = !traversal.is_mutating() && !needs.sacks;
     let mut traversal = traversal.clone();
-    traversal.steps.iter_mut().zip(rows).for_each(|(node, rows)| node.expected = rows);
+    fill(&mut traversal, &needs, may_merge, false, facts);
     traversal
 }
 
+/// Notes the expected rows with the first steps of a traversal. If it begins with a join, it does so for both walks of it.
+/// `is_joined`: it is one of these.
+fn fill(traversal: &mut Traversal, needs: &Requirements, may_merge: bool, is_joined: bool, facts: &GraphFacts) {
+    if let Some(StepNode { step: Step::Join { walks, .. }, .. }) = traversal.steps.first_mut() {
+        walks.iter_mut().for_each(|walk| fill(walk, needs, may_merge, true, facts));
+        return;
+    }
+    let rows = expected_rows(traversal, needs, may_merge, is_joined, facts);
+    traversal.steps.iter_mut().zip(rows).for_each(|(node, rows)| node.expected = rows);
+}
+
 /// The rows for each of the first steps; nothing for one after which they were not estimated.
-fn expected_rows(traversal: &Traversal, configuration: &Configuration, facts: &GraphFacts) -> Vec<Option<f64>> {
+fn expected_rows(
+    traversal: &Traversal,
+    needs: &Requirements,
+    may_merge: bool,
+    is_joined: bool,
+    facts: &GraphFacts,
+) -> Vec<Option<f64>> {
     let Some((first, rest)) = traversal.steps.split_first() else { return Vec::new() };
     let Some(mut builder) = Builder::begin(first) else { return Vec::new() };
     let additions: Vec<Addition> = rest.iter().map_while(|node| take(&mut builder, node)).collect();
@@ -44,8 +63,7 @@ fn expected_rows(traversal: &Traversal, configuration: &Configuration, facts: &G
     if graph.has_late_conditions || graph.atoms.len() > MEMBERS_MAX {
         return Vec::new();
     }
-    let needs = requirements(traversal, configuration);
-    graph.merges = merges_before(&rest[additions.len()..]) && !traversal.is_mutating() && !needs.sacks;
+    graph.merges = may_merge && (is_joined || merges_before(&rest[additions.len()..]));
     let estimator = Estimator::new(&graph, facts);
     if !estimator.is_informed() {
         return Vec::new();
