@@ -74,7 +74,7 @@ impl<'a> Drawn<'a> {
         match (set.name.as_str(), query.name.as_str()) {
             ("banyan-cq", _) => self.starts(STARTS, |_| vec![]),
             ("patterns", name) if name.contains("-hop") => self.starts(FEW_STARTS, |_| vec![]),
-            ("patterns", name) if name.starts_with("tags between") => self.starts(FEW_STARTS, |person| {
+            ("patterns", name) if name.contains(" between") => self.starts(FEW_STARTS, |person| {
                 let at = self.persons.iter().position(|drawn| *drawn == person).unwrap_or_default();
                 let other = self.persons[(at + FEW_STARTS) % self.persons.len()];
                 vec![("other", json!(self.graph.id(other)))]

@@ -13,6 +13,14 @@ pub fn answer(graph: &Graph, name: &str, given: &Given<'_>) -> Option<Vec<Json>>
         let ends = walks(graph, given.person(graph), hops.parse().expect("a number of hops"));
         return Some(vec![if rest.is_empty() { json!(ends.values().sum::<u64>()) } else { json!(ends.len()) }]);
     }
+    if name == "interests between" {
+        let (person, other) = (given.person(graph), graph.find("Person", given.number("other")));
+        let interests = |of: &Vertex| graph.out(*of, "hasInterest").into_iter().collect::<BTreeSet<Vertex>>();
+        let known = |of: Vertex| graph.friends(of).into_iter().collect::<BTreeSet<Vertex>>();
+        let of_other: Vec<BTreeSet<Vertex>> = known(other).iter().map(interests).collect();
+        let share = |friend: &Vertex| of_other.iter().filter(|others| !interests(friend).is_disjoint(others)).count();
+        return Some(vec![json!(known(person).iter().map(share).sum::<usize>())]);
+    }
     if name.starts_with("tags between") {
         let (person, other) = (given.person(graph), graph.find("Person", given.number("other")));
         let tags = |person: Vertex| {

@@ -57,7 +57,8 @@ pub(super) fn written_cost(graph: &QueryGraph, estimator: &Estimator<'_>) -> f64
 /// The cost of the cheapest greedy order, or of the written one, in nanoseconds.
 pub(super) fn greedy_cost(graph: &QueryGraph, estimator: &Estimator<'_>) -> f64 {
     let as_written = written_cost(graph, estimator);
-    greedy_best(graph, estimator, &starts(graph, estimator), true).map_or(as_written, |best| best.cost.min(as_written))
+    let best = greedy_best(graph, estimator, &starts(graph, estimator), true, as_written);
+    best.map_or(as_written, |best| best.cost.min(as_written))
 }
 
 /// Returns true if an order costs less than a bound, in nanoseconds, though no greedy one does.
@@ -105,7 +106,7 @@ struct Best {
 /// than `bound` matter.
 fn best(graph: &QueryGraph, estimator: &Estimator<'_>, bound: f64, searches: bool) -> Option<Best> {
     let starts = starts(graph, estimator);
-    let greedy = greedy_best(graph, estimator, &starts, graph.may_name);
+    let greedy = greedy_best(graph, estimator, &starts, graph.may_name, bound);
     let bound = greedy.as_ref().map_or(bound, |greedy| greedy.cost.min(bound));
     if !searches || bound <= SEARCHED {
         return greedy;
@@ -115,11 +116,19 @@ fn best(graph: &QueryGraph, estimator: &Estimator<'_>, bound: f64, searches: boo
     found.or(greedy.map(|greedy| Best { is_cut, ..greedy }))
 }
 
-/// The cheapest of the greedy orders. `may_name`: rows may keep objects under names.
-fn greedy_best(graph: &QueryGraph, estimator: &Estimator<'_>, starts: &[usize], may_name: bool) -> Option<Best> {
+/// The cheapest of the greedy orders, and at least of those that cost less than `bound`. `may_name`: rows may keep objects
+/// under names.
+fn greedy_best(
+    graph: &QueryGraph,
+    estimator: &Estimator<'_>,
+    starts: &[usize],
+    may_name: bool,
+    bound: f64,
+) -> Option<Best> {
     let mut best: Option<Best> = None;
     for &start in starts.iter().take(STARTS_MAX) {
-        let order = greedy(graph, estimator, start);
+        let bound = best.as_ref().map_or(bound, |best| best.cost.min(bound));
+        let Some(order) = greedy(graph, estimator, start, bound) else { continue };
         if !may_name && order.reads_names(graph) {
             continue;
         }
@@ -211,8 +220,11 @@ fn starts(graph: &QueryGraph, estimator: &Estimator<'_>) -> Vec<usize> {
     all.into_iter().map(|(_, at)| at).collect()
 }
 
-/// The order from a variable in which each hop leaves as few rows as any that could be made.
-fn greedy(graph: &QueryGraph, estimator: &Estimator<'_>, start: usize) -> Order {
+/// The order from a variable in which each hop leaves as few rows as any that could be made; `None` if it costs more than
+/// the bound.
+fn greedy(graph: &QueryGraph, estimator: &Estimator<'_>, start: usize, bound: f64) -> Option<Order> {
+    // Rows that need no names cost less: a neighbor as much as a quarter, and after the first hop equal ones are merged.
+    let bound = 1.5 * bound;
     let mut tally = Tally::begin(graph, estimator, start, true);
     let moves = Vec::with_capacity(graph.atoms.len() + graph.tests.len());
     let mut order = Order { start, moves, joined: Vec::new() };
@@ -224,9 +236,12 @@ fn greedy(graph: &QueryGraph, estimator: &Estimator<'_>, start: usize) -> Order 
         let hops = tally.progress.hops().map(|hop| (tally.rows_after(hop), hop));
         let Some((_, next)) = hops.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
         tally.make(next);
+        if tally.cost > bound && (order.moves.is_empty() || !graph.merges) {
+            return None;
+        }
         order.moves.push(next);
     }
-    order
+    Some(order)
 }
 
 /// The results that are expected of the graph, worked off as it is written.

@@ -36,11 +36,20 @@ pub(super) const PAIRS_MAX: usize = 4_096;
 /// The cost of the known order in nanoseconds, for which one pair may be looked at. That takes about a tenth as long.
 const PAIR: f64 = 1_000.0;
 
-/// If the known order costs more, in nanoseconds, joins are searched, too.
-const JOINED: f64 = 1_000_000.0;
+/// If the known order costs more, in nanoseconds, joins of any walks are searched, too.
+const JOINED: f64 = 5_000_000.0;
 
-/// So many points are compared for each pair that may be looked at. That takes about as long.
-const COMPARED: usize = 100;
+/// If it costs more, the joins of the two directions of one walk are looked at.
+const JOINED_WALKS: f64 = 1_000_000.0;
+
+/// The part of the pairs that may be looked at, which as many joins take about as long as.
+const JOINS: usize = 8;
+
+/// The cost of the known order in nanoseconds, for which two points may be compared. That takes about a fiftieth as long.
+const COMPARED: f64 = 100.0;
+
+/// The most comparisons.
+const COMPARISONS_MAX: usize = 1 << 17;
 
 /// What a search found.
 pub(super) struct Search {
@@ -85,8 +94,8 @@ pub(super) fn search(
         }
     }
     let joins = bound > JOINED && estimator.is_informed();
-    let along_walk = if joins { joins_of_walk(graph) } else { Vec::new() };
-    for joined in along_walk {
+    let along_walk = bound > JOINED_WALKS && estimator.is_informed();
+    for joined in if along_walk { joins_of_walk(graph) } else { Vec::new() } {
         let cost = Tally::of(graph, estimator, &joined).cost;
         if cost < bound {
             (order, bound) = (Some((joined, cost)), cost);
@@ -108,7 +117,8 @@ pub(super) fn search(
     let mut best = None;
     let mut points = Points::default();
     let mut layers = vec![0..entries.len()];
-    let mut joins = Joins { left: pairs_max, comparisons_left: COMPARED * pairs_max * usize::from(joins) };
+    let comparisons = if joins { COMPARISONS_MAX.min((bound / COMPARED) as usize) } else { 0 };
+    let mut joins = Joins { left: pairs_max / JOINS, comparisons_left: comparisons };
     for followed in 1..=graph.atoms.len() {
         points.clear();
         for from in layers[followed - 1].clone() {
