@@ -39,8 +39,8 @@ const PAIR: f64 = 1_000.0;
 /// If the known order costs more, in nanoseconds, joins of any walks are searched, too.
 const JOINED: f64 = 5_000_000.0;
 
-/// If it costs more, the joins of the two directions of one walk are looked at.
-const JOINED_WALKS: f64 = 1_000_000.0;
+/// If it costs more, the last step may be a join.
+const JOINED_AT_END: f64 = 1_000_000.0;
 
 /// The part of the pairs that may be looked at, which as many joins take about as long as.
 const JOINS: usize = 8;
@@ -93,9 +93,8 @@ pub(super) fn search(
             (order, bound) = (Some((straight, cost)), cost);
         }
     }
-    let joins = bound > JOINED && estimator.is_informed();
-    let along_walk = bound > JOINED_WALKS && estimator.is_informed();
-    for joined in if along_walk { joins_of_walk(graph) } else { Vec::new() } {
+    let joins = bound > JOINED_AT_END && estimator.is_informed();
+    for joined in if joins { joins_of_walk(graph) } else { Vec::new() } {
         let cost = Tally::of(graph, estimator, &joined).cost;
         if cost < bound {
             (order, bound) = (Some((joined, cost)), cost);
@@ -117,6 +116,7 @@ pub(super) fn search(
     let mut best = None;
     let mut points = Points::default();
     let mut layers = vec![0..entries.len()];
+    let first_join = if bound > JOINED { 1 } else { graph.atoms.len() };
     let comparisons = if joins { COMPARISONS_MAX.min((bound / COMPARED) as usize) } else { 0 };
     let mut joins = Joins { left: pairs_max / JOINS, comparisons_left: comparisons };
     for followed in 1..=graph.atoms.len() {
@@ -143,7 +143,8 @@ pub(super) fn search(
                 keep(Entry { tally, last: Last::Made(from, hop) }, &mut points, &mut entries);
             }
         }
-        for a in 1..=followed / 2 {
+        let sizes = if followed >= first_join { 1..=followed / 2 } else { 1..=0 };
+        for a in sizes {
             for first in layers[a].clone() {
                 // Both layers may be the same one.
                 let seconds = layers.get(followed - a).cloned().unwrap_or_default();

@@ -25,9 +25,9 @@ mod cost {
     pub const TEST: f64 = 120.0;
     pub const MERGE: f64 = 15.0;
     pub const DEGREE: f64 = 30.0;
-    pub const MERGE_NEAR: f64 = 8.0;
+    pub const MERGE_NEAR: f64 = 5.0;
     pub const EXPAND_NEAR: f64 = 20.0;
-    pub const NEIGHBOR_NEAR: f64 = 5.0;
+    pub const NEIGHBOR_NEAR: f64 = 4.0;
     pub const DEGREE_NEAR: f64 = 10.0;
     /// For a row that a join holds. One thread joins all rows, while threads share other operators. So these costs count
     /// twice.

@@ -55,7 +55,7 @@ impl Join {
         Join { names, walks: Default::default(), groups: FastMap::default() }
     }
 
-    /// Takes the rows of a group, whose walks have ended, and makes the table.
+    /// Takes the rows of a group, whose walks have ended.
     fn begin_pairs(&mut self, group: GroupId, out: &Output<'_, Rows>) -> Result<()> {
         let joined = self.groups.entry(group).or_default();
         let mut taken = [Rows::default(), Rows::default()];
@@ -71,7 +71,7 @@ impl Join {
         let table = small.len() as u64 * ENTRY_BYTES;
         out.control().charge(table)?;
         joined.charged += table;
-        joined.pairs = Some(Pairs::new(small, large, &self.names, out)?);
+        joined.pairs = Some(Pairs::new(small, large));
         Ok(())
     }
 }
@@ -84,6 +84,8 @@ struct Pairs {
     first: FastMap<Key, u32>,
     /// For each row of `small`, the next one with the same key; [`NO_ROW`] after the last.
     next: Vec<u32>,
+    /// The rows of `small` that are not in the table: the first ones.
+    left: usize,
     /// The row of `large` whose pairs are made.
     row: usize,
     /// The row of `small` that it makes the next pair with; `None` if that is to be looked up.
@@ -93,24 +95,20 @@ struct Pairs {
 const NO_ROW: u32 = u32::MAX;
 
 impl Pairs {
-    fn new(small: Rows, large: Rows, names: &[usize], out: &Output<'_, Rows>) -> Result<Self> {
+    fn new(small: Rows, large: Rows) -> Self {
         let mut first = FastMap::default();
         first.reserve(small.len());
-        let mut next = vec![NO_ROW; small.len()];
-        // Backwards, so that the rows of a key are found in their order.
-        for row in (0..small.len()).rev() {
-            if row % BATCH_ROWS == 0 {
-                out.control().check()?;
-            }
-            if let Some(later) = first.insert(key(&small, row, names)?, row as u32) {
-                next[row] = later;
-            }
-        }
-        Ok(Pairs { small, large, first, next, row: 0, with: None })
+        let (next, left) = (vec![NO_ROW; small.len()], small.len());
+        Pairs { small, large, first, next, left, row: 0, with: None }
     }
 
-    /// The next rows, as many as a message has at most; `None` after the last.
+    /// Puts some rows into the table, as long as there are any, and then makes the next pairs, as many as a message has at
+    /// most. Returns `None` after the last pair.
     fn take_next(&mut self, names: &[usize]) -> Result<Option<Rows>> {
+        if self.left > 0 {
+            self.enter(names)?;
+            return Ok(Some(Rows::default()));
+        }
         let (mut of_large, mut of_small): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
         let mut looked_up = 0;
         while self.row < self.large.len() && of_large.len() < BATCH_ROWS && looked_up < BATCH_ROWS {
@@ -136,6 +134,19 @@ impl Pairs {
             return Ok(None);
         }
         self.pairs(&of_large, &of_small).map(Some)
+    }
+
+    /// Puts the next rows into the table, as many as a message has at most. They come backwards, so that the rows of a key
+    /// are found in their order.
+    fn enter(&mut self, names: &[usize]) -> Result<()> {
+        let until = self.left;
+        self.left = until.saturating_sub(BATCH_ROWS);
+        for row in (self.left..until).rev() {
+            if let Some(later) = self.first.insert(key(&self.small, row, names)?, row as u32) {
+                self.next[row] = later;
+            }
+        }
+        Ok(())
     }
 
     /// Makes rows of pairs, given by the numbers of their rows.
@@ -193,8 +204,8 @@ impl Operator<Rows> for Join {
         self.walks[usize::from(port)].add(group, batch, out)
     }
 
-    /// After the end of the second walk, the first step makes the table, and each further one sends one batch. The row of
-    /// the cursor is 0 before the end of the walk is counted.
+    /// After the end of the second walk, each step puts some rows into the table, or sends one batch. The row of the cursor
+    /// is 0 before the end of the walk is counted.
     fn finish_step(
         &mut self,
         _port: u8,
@@ -224,5 +235,74 @@ impl Operator<Rows> for Join {
         out.control().release(charged);
         out.finish_all(group, instances)?;
         Ok(Step::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove_graph::TabletId;
+
+    use super::*;
+
+    fn vertices(slots: &[u64]) -> Vec<VertexId> {
+        slots.iter().map(|slot| VertexId::new(TabletId(0), *slot)).collect()
+    }
+
+    /// Rows at vertices, with a vertex in each binding column.
+    fn rows(objects: &[u64], bindings: &[&[u64]]) -> Rows {
+        let column = |slots: &&[u64]| match slots {
+            [] => BindingColumn::Unset,
+            slots => BindingColumn::Vertices(vertices(slots)),
+        };
+        Rows { bindings: bindings.iter().map(column).collect(), ..Rows::of(ObjectColumn::Vertices(vertices(objects))) }
+    }
+
+    /// All pairs: the slots of their object and of the binding columns, and their bulk.
+    fn joined(small: Rows, large: Rows, names: &[usize]) -> Result<Vec<(u64, Vec<Option<u64>>, u64)>> {
+        let mut pairs = Pairs::new(small, large);
+        let mut all = Vec::new();
+        while let Some(rows) = pairs.take_next(names)? {
+            assert!(rows.len() <= BATCH_ROWS);
+            for row in 0..rows.len() {
+                let ObjectColumn::Vertices(objects) = &rows.objects else { panic!("pairs are at vertices") };
+                let bound = rows.bindings.iter().map(|column| column.vertex(row).map(|id| id.slot()));
+                all.push((objects[row].slot(), bound.collect(), rows.bulk(row)));
+            }
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    #[test]
+    fn a_pair_has_the_bindings_of_both_rows() {
+        let small = rows(&[1, 2, 2], &[&[10, 20, 21], &[]]);
+        let large = rows(&[2, 3, 2, 1], &[&[], &[30, 31, 32, 33]]);
+        let pair = |object, a, b| (object, vec![Some(a), Some(b)], 1);
+        let expected = [pair(1, 10, 33), pair(2, 20, 30), pair(2, 20, 32), pair(2, 21, 30), pair(2, 21, 32)];
+        assert_eq!(joined(small, large, &[]).unwrap(), expected);
+    }
+
+    #[test]
+    fn rows_meet_at_all_names() {
+        let small = rows(&[1, 1], &[&[10, 11]]);
+        let large = rows(&[1, 1, 2], &[&[11, 12, 10]]);
+        assert_eq!(joined(small, large, &[0]).unwrap(), [(1, vec![Some(11)], 1)]);
+    }
+
+    #[test]
+    fn bulks_are_multiplied() {
+        let with_bulk = |bulk: &[u64]| Rows { bulk: Some(bulk.to_vec()), ..rows(&[1, 2], &[]) };
+        assert_eq!(joined(with_bulk(&[3, 1]), with_bulk(&[5, 7]), &[]).unwrap(), [(1, vec![], 15), (2, vec![], 7)]);
+        assert_eq!(joined(rows(&[1], &[]), with_bulk(&[5, 7]), &[]).unwrap(), [(1, vec![], 5)]);
+        assert!(joined(with_bulk(&[1 << 40, 1]), with_bulk(&[1 << 40, 1]), &[]).is_err());
+    }
+
+    #[test]
+    fn pairs_of_one_row_may_fill_several_messages() {
+        let count = 2 * BATCH_ROWS + 7;
+        let many: Vec<u64> = vec![1; count];
+        assert_eq!(joined(rows(&[1, 1], &[]), rows(&many, &[]), &[]).unwrap().len(), 2 * count);
+        assert_eq!(joined(rows(&many, &[]), rows(&[1], &[]), &[]).unwrap().len(), count);
+        assert!(joined(rows(&[], &[]), rows(&many, &[]), &[]).unwrap().is_empty());
     }
 }
