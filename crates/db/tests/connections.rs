@@ -122,7 +122,7 @@ fn a_transaction_meets_its_own_edges_and_those_of_later_commits() {
         let pair = Pair::new(THINGS);
         assert_eq!(pair.agree_in(&db), 16);
         let options = TransactionOptions { isolation, ..TransactionOptions::default() };
-        let transaction = db.begin_with(options.clone()).unwrap();
+        let transaction = db.begin_with(options).unwrap();
         assert_eq!(pair.agree(&transaction), 16);
         run(&transaction, OWN);
         assert_eq!(pair.agree(&transaction), 16, "its own edge, {isolation:?}");
@@ -272,7 +272,9 @@ fn walks_agree_before_and_after_edges_of_new_sorts() {
             let transaction = db.begin().unwrap();
             let (from, to, label) = (rng.random_range(0..5), rng.random_range(0..5), pick(rng, &["x", "y"]));
             run(&transaction, &format!("g.V().has('n', {from}).as('f').V().has('n', {to}).addE('{label}').from('f')"));
-            pairs.iter().for_each(|pair| drop(pair.agree(&transaction)));
+            for pair in &pairs {
+                pair.agree(&transaction);
+            }
             transaction.commit().unwrap();
         }
     }

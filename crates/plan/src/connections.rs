@@ -35,9 +35,10 @@ pub(crate) struct VertexSets {
 
 /// A look at a traversal: returns false if its plan cannot rely on facts about edges.
 pub fn may_rely_on_connections(traversal: &Traversal) -> bool {
-    let is_label_test = |step: &Step| matches!(step, Step::Has(conditions) if conditions.iter().any(|c| matches!(c, Condition::LabelIn(_))));
+    let is_of_labels = |condition: &Condition| matches!(condition, Condition::LabelIn(_));
+    let is_label_test = |step: &Step| matches!(step, Step::Has(conditions) if conditions.iter().any(is_of_labels));
     let is_hop = |step: &Step| matches!(step, Step::Expand { .. });
-    traversal.any(&is_label_test) && traversal.any(&is_hop) && !traversal.is_mutating()
+    traversal.any(is_label_test) && traversal.any(is_hop) && !traversal.is_mutating()
 }
 
 impl VertexSets {
