@@ -17,6 +17,7 @@ mod budget;
 mod catalog;
 pub mod codec;
 pub mod compare;
+pub mod connections;
 mod error;
 mod hash;
 mod ids;

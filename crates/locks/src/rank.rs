@@ -143,6 +143,9 @@ ranks! {
     OrderedIndexDirectory,
 
     // --- Store: pages ---
+    /// Store: the facts about edges. Held for a few instructions by the first edge of a sort, and while the facts are
+    /// copied for plans.
+    ConnectionFacts,
     /// Store: the tail of one adjacency list. Held while an edge is appended and while the list is replaced.
     ListHeader,
     /// Store: the form of the descriptors of an adjacency table. Held while a descriptor of a sparse table changes.

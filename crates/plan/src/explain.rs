@@ -186,7 +186,7 @@ fn edge_text(edge: &EdgeTo) -> String {
 }
 
 /// `out knows`
-fn edges_text(edges: &EdgesOf) -> String {
+pub(crate) fn edges_text(edges: &EdgesOf) -> String {
     let direction = format!("{:?}", edges.direction).to_lowercase();
     if edges.labels.is_empty() { direction } else { format!("{direction} {}", edges.labels.join(" | ")) }
 }

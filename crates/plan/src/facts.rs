@@ -1,10 +1,11 @@
-//! The facts about a graph that plans depend on: its indexes, and its statistics.
+//! The facts about a graph that plans depend on: its indexes, its statistics, and which labels its edges connect.
 
 use std::sync::Arc;
 
 use mangrove_graph::statistics::{IndexStatistics, Statistics};
 use mangrove_graph::{IndexId, IndexInfo, LabelSetId};
 
+use crate::connections::KnownConnections;
 use crate::logical::Name;
 
 /// An index with its names.
@@ -40,6 +41,8 @@ pub struct GraphFacts {
     pub sizes: Vec<IndexStatistics>,
     /// The statistics from which the order of steps is chosen, if there are any.
     pub figures: Option<Figures>,
+    /// The facts about edges that the plan may rely on; `None`: none (PLAN-13).
+    pub connections: Option<KnownConnections>,
 }
 
 impl GraphFacts {

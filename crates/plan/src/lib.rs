@@ -12,12 +12,14 @@
 //! so one plan serves all values. [`literals`] takes literals out of a traversal, which is then planned as if it had
 //! parameters in their positions.
 //!
-//! This crate reads no graph. Of the database it knows [`GraphFacts`]: the indexes that may be used, and statistics.
+//! This crate reads no graph. Of the database it knows [`GraphFacts`]: the indexes that may be used, facts about edges, and
+//! statistics.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod compile;
+mod connections;
 pub mod explain;
 mod facts;
 mod graph;
@@ -35,6 +37,7 @@ pub mod rules;
 mod strategies;
 
 pub use compile::{compile, compile_with};
+pub use connections::{KnownConnections, may_rely_on_connections};
 pub use facts::{Figures, GraphFacts, UsableIndex};
 pub use graph::may_reorder;
 pub use logical::{GRAPH_SERVICES, expression, files, function, upsert};

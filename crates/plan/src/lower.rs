@@ -29,13 +29,14 @@ use once::FollowingSteps;
 use order::Chain;
 
 use crate::PlanOptions;
+use crate::connections::KnownConnections;
 use crate::facts::GraphFacts;
 use crate::graph::{self, Counted, Reordered};
 use crate::interleaving::Interleaving;
 use crate::limits::{self, PLANNED_STEPS_MAX};
 use crate::logical::*;
 use crate::physical::*;
-use crate::physical_rules::{Applied, Names};
+use crate::physical_rules::{Applied, Names, Reliance, Said};
 
 /// Turns a logical traversal into a physical plan.
 pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &GraphFacts) -> Result<PhysicalPlan> {
@@ -57,10 +58,12 @@ pub fn lower_with(
             &without_indexes
         }
     };
+    let may_rely = options.use_connections && !traversal.is_mutating();
+    let connections = facts.connections.as_ref().filter(|_| may_rely);
     let weigh = options.weigh && !traversal.is_mutating();
     let mut estimates = graph::Estimates::default();
     let counted = match weigh {
-        true => graph::count(traversal, configuration, facts, options.planner, &mut estimates),
+        true => graph::count(traversal, configuration, facts, connections, options.planner, &mut estimates),
         false => Err(None),
     };
     let may_count = counted.is_ok() || weigh && graph::may_count(traversal, configuration);
@@ -99,6 +102,8 @@ pub fn lower_with(
         fills_from_here: Cell::new(false),
         chooses_indexes: Cell::new(false),
         applied: Applied::default(),
+        connections,
+        said: Said::default(),
     };
     let may_merge = merges && !requirements.keep_earlier_objects() && !requirements.sacks;
     let mut choices: Vec<String> = choice.map(|order| format!("order: {order}")).into_iter().collect();
@@ -107,7 +112,8 @@ pub fn lower_with(
             choices.extend(declined.map(|reason| format!("count: with rows, since {reason}")));
             lowering.merged(traversal, may_merge)?
         }
-        Ok(Counted { mut count, steps, choice: chosen }) => {
+        Ok(Counted { mut count, steps, choice: chosen, relied }) => {
+            relied.iter().for_each(|(edges, labels)| lowering.said.say(Some(edges), labels));
             // The steps after the count are the same in every order.
             let (of_count, rest) = traversal.steps.split_at(traversal.steps.len() + steps - written);
             count.rows = lowering.merged(&Traversal { steps: of_count.to_vec() }, may_merge)?;
@@ -123,10 +129,14 @@ pub fn lower_with(
         }
     };
     policies::keep_read_orders(&mut root, OrderReader::STREAM)?;
+    let relied = lowering.said.into_lines();
+    let uses_connections = !relied.is_empty();
+    choices.extend(relied);
     Ok(PhysicalPlan {
         root,
         rules: lowering.applied.names(),
         choices,
+        uses_connections,
         uses_statistics: has_choice || may_count || options.estimate || lowering.chooses_indexes.get(),
         mutating,
         interleaved: lowering.interleaving.shows(),
@@ -171,6 +181,10 @@ struct Lowering<'a> {
     chooses_indexes: Cell<bool>,
     /// The physical rules that have changed something.
     applied: Applied,
+    /// The facts about edges, if the plan may rely on them (PLAN-13).
+    connections: Option<&'a KnownConnections>,
+    /// What it relies on.
+    said: Said,
 }
 
 impl Lowering<'_> {
@@ -251,7 +265,8 @@ impl Lowering<'_> {
     fn with_names(&self, rewrite: impl FnOnce(&Names<'_>)) {
         let is_side_effect = |name: &Name| self.side_effects.contains(name);
         let is_only_a_label = |name: &Name| self.is_only_a_label(name);
-        rewrite(&Names { is_side_effect: &is_side_effect, is_only_a_label: &is_only_a_label });
+        let reliance = self.connections.map(|connections| Reliance { connections, said: &self.said });
+        rewrite(&Names { is_side_effect: &is_side_effect, is_only_a_label: &is_only_a_label, reliance });
     }
 
     fn children(&self, traversals: &[Traversal]) -> Result<Vec<Pipeline>> {

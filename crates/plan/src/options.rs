@@ -23,6 +23,8 @@ pub struct PlanOptions {
     pub merge: bool,
     /// Find vertices by indexes.
     pub use_indexes: bool,
+    /// Leave out tests that facts about edges answer.
+    pub use_connections: bool,
     /// Count the matches of a pattern without a row for each, if the planner may choose.
     pub weigh: bool,
     /// How the order of a walk or a `match()` is chosen.
@@ -40,6 +42,7 @@ impl PlanOptions {
         fuse: false,
         merge: false,
         use_indexes: false,
+        use_connections: false,
         weigh: false,
         planner: Planner::Written,
         estimate: false,
@@ -55,6 +58,7 @@ impl Default for PlanOptions {
             fuse: true,
             merge: true,
             use_indexes: true,
+            use_connections: true,
             weigh: true,
             planner: Planner::Greedy,
             estimate: false,

@@ -61,6 +61,8 @@ pub struct PhysicalPlan {
     /// True if the order of the first steps was chosen, or rows were estimated. Other statistics may lead to another
     /// plan.
     pub uses_statistics: bool,
+    /// True if it relies on the facts about edges (PLAN-13).
+    pub uses_connections: bool,
     /// The columns that every row carries.
     pub requirements: Requirements,
     /// True if it writes to the graph or to a file.

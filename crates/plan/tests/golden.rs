@@ -9,6 +9,7 @@
 //! | `edges LABEL out LABEL COUNT SOURCES`, with `in` too | vertices with a label have so many edges, and so many have any |
 //! | the same, and `SQUARES` | so many are the squares of the degrees together; otherwise degrees are equal |
 //! | `ends LABEL out LABEL LABEL PERCENT …`, with `in` too | so many of these edges lead to vertices with a label |
+//! | `leads LABEL out LABEL LABEL …`, with `in` too | all such edges lead to vertices with one of these labels. Edges without a line do not exist |
 //! | `entries COUNT DISTINCT` | the index that was named last has so many entries, of so many values |
 //! | `> TRAVERSAL` | the lines up to the next empty one are its plan |
 //!
@@ -16,7 +17,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use mangrove_graph::connections::{Connections, Ends, ListFacts};
 use mangrove_graph::statistics::{
     DegreeStatistics, EdgeTable, IndexStatistics, LabelStatistics, PairMoments, Statistics, sort_tables,
 };
@@ -25,7 +28,7 @@ use mangrove_gremlin::{Bytecode, ParseOptions, Statement, parse_one};
 use mangrove_plan::explain::{PlanNode, PlanTree};
 use mangrove_plan::literals::{Guard, Literals};
 use mangrove_plan::{
-    Figures, GraphFacts, PlanOptions, UsableIndex, compile_with, explain, literals, lower_with, rules,
+    Figures, GraphFacts, KnownConnections, PlanOptions, UsableIndex, compile_with, explain, literals, lower_with, rules,
 };
 
 fn parsed(script: &str) -> Bytecode {
@@ -70,6 +73,7 @@ struct Counted {
     names: Vec<String>,
     vertices: Vec<(LabelSetId, u64)>,
     tables: Vec<(LabelSetId, DegreeStatistics)>,
+    leads: Vec<ListFacts>,
 }
 
 impl Counted {
@@ -108,9 +112,23 @@ impl Counted {
                 let known = self.tables.iter_mut().find(|(other, degrees)| *other == of && degrees.table == table);
                 known.unwrap_or_else(|| panic!("{line}: its edges are not counted")).1.ends = ends.into();
             }
+            ["leads", of, direction, label, ref ends @ ..] => {
+                let direction = if direction == "out" { Direction::Out } else { Direction::In };
+                let (vertices, table) = (self.label(of), EdgeTable { direction, label: self.label(label) });
+                let mut ends: Vec<_> = ends.iter().map(|end| self.label(end)).collect();
+                ends.sort_unstable();
+                let ends = Ends::Sets(ends.into());
+                self.leads.push(ListFacts { vertices, table, ends, is_functional: false });
+            }
             _ => return false,
         }
         true
+    }
+
+    fn connections(&self) -> Option<KnownConnections> {
+        let facts = Arc::new(Connections::new(1, self.leads.clone()));
+        let names_of = |label: LabelSetId| vec![self.names[label.0 as usize].as_str().into()];
+        (!self.leads.is_empty()).then(|| KnownConnections::new(facts, names_of))
     }
 
     fn figures(&self) -> Figures {
@@ -141,7 +159,8 @@ fn rewritten(text: &str, mut plan: impl FnMut(&str, &GraphFacts) -> String) -> S
             let index = facts.indexes.last().unwrap().info.id;
             facts.sizes.push(IndexStatistics { index, entries: numbers[0], distinct: numbers[1] });
         } else if counted.read(line) {
-            facts.figures = Some(counted.figures());
+            facts.figures = (!counted.vertices.is_empty()).then(|| counted.figures());
+            facts.connections = counted.connections();
         } else if let Some(script) = line.strip_prefix("> ") {
             now.push_str(&plan(script, &facts));
             if lines.by_ref().find(|line| line.is_empty()).is_some() {

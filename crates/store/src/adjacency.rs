@@ -87,6 +87,7 @@ use mangrove_graph::{EdgeId, VertexId};
 use mangrove_reclaim::sync::AtomicU32;
 use mangrove_reclaim::{EpochCell, Pin, epoch};
 
+use crate::connections::{Connecting, NotedFacts};
 use crate::memory::{Garbage, RecordKind, Space};
 use crate::sizes::StoreSizes;
 
@@ -118,6 +119,8 @@ pub(crate) struct AdjacencyTable {
     pub(crate) changes: Changes,
     /// Edges that may have ended since then.
     pub(crate) ended: Ended,
+    /// The facts that appends need not add (STORE-36).
+    pub(crate) noted: NotedFacts,
 }
 
 impl AdjacencyTable {
@@ -130,6 +133,7 @@ impl AdjacencyTable {
             previous: EpochCell::default(),
             changes: Changes::new(sizes.changes_min),
             ended: Ended::default(),
+            noted: NotedFacts::default(),
         }
     }
 
@@ -274,14 +278,16 @@ impl AdjacencyTable {
     pub(crate) fn append(
         &self,
         at: usize,
-        neighbor: VertexId,
-        edge: EdgeId,
+        (neighbor, edge): (VertexId, EdgeId),
+        connecting: &Connecting<'_>,
         storage: &ListStorage,
         space: Space<'_>,
         pin: &Pin,
     ) -> bool {
         loop {
-            let descriptor = self.header_word(at, storage, space, pin);
+            let (descriptor, begins) = self.header_word(at, storage, space, pin);
+            // Before the cell is in the list (STORE-36).
+            connecting.note(!begins, &self.noted);
             let header = storage.header(descriptor, pin);
             let mut end = header.latch.lock();
             // STORE-16: the header may have been replaced while this thread waited for the latch.
@@ -339,11 +345,12 @@ impl AdjacencyTable {
         }
     }
 
-    /// The descriptor of a list with a header, which is made if there is none.
-    fn header_word(&self, at: usize, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> u64 {
+    /// The descriptor of a list with a header, which is made if there is none. Also returns true if this call has begun
+    /// the list, so that no other edge was in it: to one caller at most.
+    fn header_word(&self, at: usize, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> (u64, bool) {
         let mut descriptor = self.descriptors.load(at, pin);
         if descriptor & HEADER != 0 {
-            return descriptor;
+            return (descriptor, false);
         }
         let (index, header) = storage.new_header(space.memory, pin);
         while descriptor & HEADER == 0 {
@@ -353,13 +360,13 @@ impl AdjacencyTable {
             // The flags of the run go along: they hold wherever the run is named.
             let made = HEADER | (descriptor & FLAGS) | index;
             match self.descriptors.exchange(at, descriptor, made, space, pin) {
-                Ok(_) => return made,
+                Ok(_) => return (made, descriptor == 0),
                 Err(current) => descriptor = current,
             }
         }
         // Another thread made one first. No thread has seen this one.
         storage.free_blank_header(index);
-        descriptor
+        (descriptor, false)
     }
 
     /// Gives the table its packed block: runs of `lengths` in the order of the page's slots. Only during a bulk load,
@@ -419,9 +426,10 @@ impl AdjacencyTable {
 #[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
+    use crate::connections::{ConnectionFacts, ListKind};
     use crate::memory::Limbo;
     use crate::memory::Memory;
-    use mangrove_graph::TabletId;
+    use mangrove_graph::{Direction, LabelSetId, TabletId};
 
     fn vertex(n: u64) -> VertexId {
         VertexId::new(TabletId(1), n)
@@ -430,15 +438,23 @@ mod tests {
         EdgeId::new(TabletId(1), n)
     }
 
+    /// An edge between two vertices of one label set.
+    fn connecting(facts: &ConnectionFacts) -> Connecting<'_> {
+        let set = LabelSetId(0);
+        let kind = ListKind { vertices: set, direction: Direction::Out, edges: set };
+        Connecting { facts, kind, neighbors: set }
+    }
+
     #[test]
     fn a_tail_grows_through_rows_of_every_size_and_resumes_anywhere() {
         let (memory, limbo) = (Memory::new(u64::MAX), Limbo::default());
         let space = Space { memory: &memory, limbo: &limbo };
+        let facts = ConnectionFacts::default();
         let (storage, table) = (ListStorage::new(), AdjacencyTable::new(2, &StoreSizes::default()));
         let pin = epoch::pin();
         assert_eq!(table.clean_len(1, &pin), Some(0));
         for n in 0..5_000 {
-            let _ = table.append(1, vertex(n), edge(n + 1), &storage, space, &pin);
+            let _ = table.append(1, (vertex(n), edge(n + 1)), &connecting(&facts), &storage, space, &pin);
         }
         let list = table.list(1, &storage, &pin);
         assert!(list.cells().eq((0..5_000).map(|n| (vertex(n), edge(n + 1)))));
@@ -452,6 +468,7 @@ mod tests {
     fn packed_runs_short_and_long_keep_their_place_and_take_tails() {
         let (memory, limbo) = (Memory::new(u64::MAX), Limbo::default());
         let space = Space { memory: &memory, limbo: &limbo };
+        let facts = ConnectionFacts::default();
         let (storage, table) = (ListStorage::new(), AdjacencyTable::new(4, &StoreSizes::default()));
         let lengths = [3, 0, 40_000, 2];
         let total: u32 = lengths.iter().sum();
@@ -469,7 +486,7 @@ mod tests {
 
         let is_dirty = |at| table.list(at, &storage, &pin).dirty;
         let end = |at, n| table.mark_ended(at, edge(n), &storage, space, &pin);
-        let _ = table.append(0, vertex(77), edge(77), &storage, space, &pin);
+        let _ = table.append(0, (vertex(77), edge(77)), &connecting(&facts), &storage, space, &pin);
         assert_eq!(slots(0), [0, 1, 2, 77]);
         let _ = end(0, 77);
         assert!(!is_dirty(0), "cells of tails are checked in any case");

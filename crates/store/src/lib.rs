@@ -11,6 +11,7 @@
 //! | `sizes` | the sizes at which structures take another form: options that tests make small |
 //! | `memory` | accounting of memory, garbage that waits for readers, logs that wait for collection |
 //! | `version` | version words and the one visibility function: read this first |
+//! | `connections` | which label sets edges have connected: facts that plans rely on |
 //! | `cell` | property values: newest in place, older ones on an undo chain |
 //! | `adjacency` | adjacency lists: descriptor words, packed runs, headers, tails |
 //! | `page` | pages of vertices and edges, free slots, tablets; freezing |
@@ -33,6 +34,7 @@
 
 mod adjacency;
 mod cell;
+mod connections;
 mod garbage;
 mod index;
 mod load;

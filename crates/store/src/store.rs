@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use crossbeam_utils::CachePadded;
+use mangrove_graph::connections::Connections;
 use mangrove_graph::{Catalog, EdgeId, ElementId, ElementKind, LabelSetId, MemoryBudget, TabletId, UserId, VertexId};
 use mangrove_locks::{Mutex, rank};
 
 pub(crate) use self::element::Element;
 use crate::cell::{Content, RawCell};
+use crate::connections::ConnectionFacts;
 use crate::index::{IdIndex, IdKey, PropertyIndex};
 use crate::memory::{ChunkedArray, Limbo, LogQueue, Memory, MemoryReport, Reclaimed, RecordKind, Space};
 use crate::page::{Cursor, EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotPage, Tablet, VertexPage, page_core};
@@ -61,6 +63,8 @@ pub struct Store {
     pub(crate) index_changes: Mutex<IndexChanges, rank::IndexChanges>,
     /// The rules that commits are checked by.
     pub(crate) schema: Schema,
+    /// The facts about edges that plans rely on.
+    pub(crate) connections: ConnectionFacts,
     /// The cursors for new vertices, by label set.
     pub(crate) vertex_cursors: ChunkedArray<Cursor, 3>,
     /// Counts the pages of vertices, which go to the tablets in turn.
@@ -130,6 +134,7 @@ impl Store {
             indexes: ArcSwap::default(),
             index_changes: Mutex::default(),
             schema: Schema::default(),
+            connections: ConnectionFacts::default(),
             vertex_cursors: ChunkedArray::new(RecordKind::Directory),
             next_tablet: AtomicU32::new(0),
             sizes: options.sizes.within_limits(),
@@ -185,6 +190,18 @@ impl Store {
             sum(self.tablets.iter().flat_map(|tablet| tablet.vertices.iter().map(|page| &page.core))),
             sum(self.tablets.iter().flat_map(|tablet| tablet.edges.iter().map(|page| &page.core))),
         )
+    }
+
+    /// The epoch of [`Store::connections`]. It is read after the snapshot was taken for which the facts are to hold
+    /// (STORE-36).
+    pub fn connection_epoch(&self) -> Option<u64> {
+        self.connections.epoch()
+    }
+
+    /// The facts about all edges of snapshots that were taken before the call; `None` if the store has too many label
+    /// sets to keep them.
+    pub fn connections(&self) -> Option<Arc<Connections>> {
+        self.connections.current()
     }
 
     /// Fails if writes are refused until something is deleted or a limit is raised.

@@ -55,6 +55,7 @@ use mangrove_reclaim::{Pin, epoch};
 
 use crate::cell::column::{Column, WriteClaim, Written};
 use crate::cell::{Content, MultiProperty, MultiValue, RawCell};
+use crate::connections::{Connecting, ListKind};
 use crate::index::IdKey;
 use crate::memory::Write;
 use crate::page::TableName;
@@ -213,8 +214,9 @@ impl<'a> Writer<'a> {
                 break edge_id;
             }
         };
-        self.append(source, Direction::Out, label, target, edge_id);
-        self.append(target, Direction::In, label, source, edge_id);
+        let [of_source, of_target] = [ends[0].core.label, ends[1].core.label];
+        self.append(source, Direction::Out, label, (target, of_target), edge_id);
+        self.append(target, Direction::In, label, (source, of_source), edge_id);
         // Store, then look. Pairs with the fence in `delete_vertex`.
         fence(Ordering::SeqCst);
         for slot in ends {
@@ -245,11 +247,21 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Adds an edge to the list of one of its ends.
-    fn append(&self, at: VertexId, direction: Direction, label: LabelSetId, neighbor: VertexId, edge: EdgeId) {
+    /// Adds an edge to the list of one of its ends. The neighbor comes with its label set.
+    fn append(
+        &self,
+        at: VertexId,
+        direction: Direction,
+        label: LabelSetId,
+        (neighbor, neighbors): (VertexId, LabelSetId),
+        edge: EdgeId,
+    ) {
         let (tablet, page) = self.store.vertex_page(at).expect("the vertex was seen");
         let table = page.table_or_create(direction, label, &self.store.sizes, &self.store.memory);
-        if table.append(at.offset(), neighbor, edge, &tablet.lists, self.store.space(), &self.pin) {
+        let kind = ListKind { vertices: page.core.label, direction, edges: label };
+        let connecting = Connecting { facts: &self.store.connections, kind, neighbors };
+        let cell = (neighbor, edge);
+        if table.append(at.offset(), cell, &connecting, &tablet.lists, self.store.space(), &self.pin) {
             // STORE-31: this writer's change has made the table due.
             self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
         }

@@ -2,7 +2,15 @@
 //!
 //! For a serializable transaction that may write, every read also adds to the read set the items that could change its
 //! result (`tracking`). Immutable facts (labels, ids, the ends of edges) are read without an item.
+//!
+//! - **TXN-23.** A transaction offers the store's facts about edges (STORE-36) only if it is read-only. It then meets no
+//!   edge but those of its snapshot, about which the facts are complete. A transaction that may write meets its own
+//!   edges, too. A serializable one also meets edges of later commits (pre-reads), and a test that a plan leaves out
+//!   could have read what it must be validated by.
 
+use std::sync::Arc;
+
+use mangrove_graph::connections::Connections;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, ExpandCursor, ExpandRequest,
     Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts,
@@ -287,6 +295,15 @@ impl GraphView for Transaction {
 
     fn live_counts(&self) -> LiveCounts {
         self.view_unchecked().live_counts()
+    }
+
+    fn connection_epoch(&self) -> Option<u64> {
+        // TXN-23.
+        if self.is_read_only() { self.store().connection_epoch() } else { None }
+    }
+
+    fn connections(&self) -> Option<Arc<Connections>> {
+        if self.is_read_only() { self.store().connections() } else { None }
     }
 }
 

@@ -8,7 +8,8 @@
 //! operators, and the instance is dropped.
 //!
 //! An instance is valid for one database and one set of indexes, because operators keep numbers of labels and keys. If
-//! statistics have chosen the order of a plan's steps, newer ones make a new plan.
+//! statistics have chosen the order of a plan's steps, newer ones make a new plan. If a plan relies on facts about edges,
+//! one more fact makes a new plan (PLAN-13).
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -18,7 +19,7 @@ use mangrove_graph::statistics::Statistics;
 use mangrove_graph::{Catalog, Error, ErrorKind, GraphView, IndexInfo, LabelSetId, Result, Share, Value};
 use mangrove_plan::explain::with_literals;
 use mangrove_plan::physical::Requirements;
-use mangrove_plan::{Figures, PhysicalPlan};
+use mangrove_plan::{Figures, KnownConnections, PhysicalPlan};
 use mangrove_steps::{DescribedOperator, ExecutionContext, Rows, SideEffects, build};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
@@ -52,12 +53,17 @@ const KEPT_PARAMETERS_MAX: usize = 64;
 /// take longer than a light query.
 const PLANNED_LABEL_SETS_MAX: usize = 256;
 
+/// Plans rely on facts about edges if these are about at most this many kinds of adjacency lists.
+const PLANNED_LIST_KINDS_MAX: usize = 1_024;
+
 /// The identity of an open database.
 #[derive(Debug, Default)]
 pub(crate) struct DatabaseIdentity {
     identity: Arc<()>,
     /// The newest statistics with the names of their labels, which all plans use.
     figures: Mutex<Option<Figures>>,
+    /// The facts about edges with the names of their labels, which all plans use.
+    connections: Mutex<Option<KnownConnections>>,
 }
 
 impl DatabaseIdentity {
@@ -70,13 +76,28 @@ impl DatabaseIdentity {
         if let Some(known) = known.as_ref().filter(|known| Arc::ptr_eq(&known.statistics, &statistics)) {
             return Some(known.clone());
         }
-        let labels_of = |set: LabelSetId| {
-            // A filter takes a set by one of its labels, or by the name of the whole set.
-            let labels = catalog.labels_of(set).into_iter().map(|label| catalog.label_name(label));
-            labels.chain([catalog.label_set_name(set)]).collect()
-        };
-        Some(known.insert(Figures::new(statistics, labels_of)).clone())
+        Some(known.insert(Figures::new(statistics, |set| names_of(set, catalog))).clone())
     }
+
+    /// The facts about the edges of a view with the names of their labels, for the planner; `None` if the view offers
+    /// none, or if there are too many names.
+    pub fn connections(&self, view: &dyn GraphView) -> Option<KnownConnections> {
+        let facts = view.connections()?;
+        if facts.lists().len() > PLANNED_LIST_KINDS_MAX {
+            return None;
+        }
+        let mut known = self.connections.lock();
+        if let Some(known) = known.as_ref().filter(|known| known.epoch() == facts.epoch) {
+            return Some(known.clone());
+        }
+        Some(known.insert(KnownConnections::new(facts, |set| names_of(set, view.catalog()))).clone())
+    }
+}
+
+/// The names by which a filter takes a label set: those of its labels, and that of the whole set.
+fn names_of(set: LabelSetId, catalog: &Catalog) -> Vec<SmolStr> {
+    let labels = catalog.labels_of(set).into_iter().map(|label| catalog.label_name(label));
+    labels.chain([catalog.label_set_name(set)]).collect()
 }
 
 /// What a plan was made for.
@@ -87,11 +108,18 @@ pub(crate) struct MadeFor {
     indexes: Vec<IndexInfo>,
     /// The snapshot of the statistics, or that there were none; `None` if the plan is the same for all statistics.
     statistics_as_of: Option<Option<u64>>,
+    /// The epoch of the facts about edges that the plan relies on; `None` if it relies on none.
+    connection_epoch: Option<u64>,
 }
 
 impl MadeFor {
-    pub fn new(database: &DatabaseIdentity, indexes: Vec<IndexInfo>, statistics_as_of: Option<Option<u64>>) -> Self {
-        MadeFor { database: Arc::downgrade(&database.identity), indexes, statistics_as_of }
+    pub fn new(
+        database: &DatabaseIdentity,
+        indexes: Vec<IndexInfo>,
+        statistics_as_of: Option<Option<u64>>,
+        connection_epoch: Option<u64>,
+    ) -> Self {
+        MadeFor { database: Arc::downgrade(&database.identity), indexes, statistics_as_of, connection_epoch }
     }
 }
 
@@ -171,16 +199,19 @@ impl PlannedQuery {
         self.made_for.statistics_as_of.flatten().is_some()
     }
 
-    /// Returns true if the plan was made for this database with these indexes, and with statistics of this snapshot.
+    /// Returns true if the plan was made for this database with these indexes, with statistics of this snapshot, and with
+    /// facts about edges of this epoch, which was read after the snapshot of the run was taken (PLAN-13).
     pub fn is_for(
         &self,
         database: &DatabaseIdentity,
         indexes: &[IndexInfo],
         statistics_as_of: &dyn Fn() -> Option<u64>,
+        connection_epoch: Option<u64>,
     ) -> bool {
         std::ptr::eq(self.made_for.database.as_ptr(), Arc::as_ptr(&database.identity))
             && self.made_for.indexes == indexes
             && self.made_for.statistics_as_of.is_none_or(|made_for| made_for == statistics_as_of())
+            && self.made_for.connection_epoch.is_none_or(|made_for| Some(made_for) == connection_epoch)
     }
 
     /// Shows the bytes of the plan with so many instances.

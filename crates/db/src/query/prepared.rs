@@ -2,7 +2,8 @@
 //!
 //! A [`Prepared`] is parsed and rewritten once. Its physical plan is made for its first run, and again for a run on
 //! another database or with other indexes. If the order of its steps depends on statistics, newer ones make a new plan,
-//! too. Traversals that differ only in literals share a [`PreparedShape`], if their literals pass its guards (PLAN-3).
+//! too. A plan may rely on facts about edges, which only read-only transactions offer (PLAN-13). Other transactions then
+//! run a second plan. Traversals that differ only in literals share a [`PreparedShape`], if their literals pass its guards (PLAN-3).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use mangrove_graph::{Catalog, GraphView, IndexInfo, Result, Value};
 use mangrove_gremlin::{Bytecode, Terminal};
 use mangrove_plan::literals::{self, Guard, Literals};
 use mangrove_plan::logical::{Configuration, Traversal};
-use mangrove_plan::{GraphFacts, PlanOptions, UsableIndex};
+use mangrove_plan::{GraphFacts, KnownConnections, PlanOptions, UsableIndex};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
@@ -49,12 +50,18 @@ pub(super) struct PreparedShape {
     may_use_statistics: bool,
     /// True if a source may have a choice between indexes, of which statistics know the sizes.
     may_choose_indexes: bool,
+    /// True if a plan may rely on facts about edges.
+    may_use_connections: bool,
     /// The plan for the database and the indexes of the last run, with its instances.
     planned: Mutex<Option<Arc<PlannedQuery>>>,
+    /// If a plan may rely on facts about edges: the plan for transactions that offer none.
+    planned_without_facts: Mutex<Option<Arc<PlannedQuery>>>,
     /// The bytes of the rewritten traversal.
     own_bytes: usize,
     /// The figures of the plan.
     figures: Arc<PlanFigures>,
+    /// The figures of the plan for transactions that offer no facts.
+    figures_without_facts: Arc<PlanFigures>,
     /// The traversal without values, for people.
     shown: Box<str>,
 }
@@ -96,12 +103,15 @@ impl PreparedShape {
             may_use_statistics: options.estimate
                 || mangrove_plan::may_reorder(&traversal, &configuration, options.planner),
             may_choose_indexes: mangrove_plan::may_choose_indexes(&traversal),
+            may_use_connections: options.use_connections && mangrove_plan::may_rely_on_connections(&traversal),
             configuration,
             traversal,
             rules,
             options,
             answer: given.answer,
             planned: Mutex::new(None),
+            planned_without_facts: Mutex::new(None),
+            figures_without_facts: Arc::default(),
             own_bytes: size_of::<Self>() + steps * STEP_BYTES,
             figures: Arc::new(PlanFigures::expected(steps * PLANNED_STEP_BYTES)),
             shown: literals::shown(given.bytecode).into(),
@@ -117,7 +127,9 @@ impl PreparedShape {
     /// counted with what they usually take.
     pub fn bytes(&self) -> usize {
         let guards = self.guards.capacity() * size_of::<Guard>();
-        self.own_bytes + guards + self.shown.len() + self.figures.bytes.load(Ordering::Relaxed)
+        let plans = [&self.figures, &self.figures_without_facts];
+        let planned: usize = plans.iter().map(|figures| figures.bytes.load(Ordering::Relaxed)).sum();
+        self.own_bytes + guards + self.shown.len() + planned
     }
 
     /// What the plan relies on of the literals.
@@ -294,9 +306,15 @@ impl Prepared {
     ) -> Result<Arc<PlannedQuery>> {
         let indexes = view.indexes();
         let shape = &*self.shape;
-        let mut cached = shape.planned.lock();
+        // Read after the snapshot of the transaction was taken (PLAN-13).
+        let epoch = if shape.may_use_connections { view.connection_epoch() } else { None };
+        let (planned, figures) = match shape.may_use_connections && epoch.is_none() {
+            true => (&shape.planned_without_facts, &shape.figures_without_facts),
+            false => (&shape.planned, &shape.figures),
+        };
+        let mut cached = planned.lock();
         if let Some(planned) = &*cached
-            && planned.is_for(database, &indexes, &|| statistics().map(|statistics| statistics.as_of))
+            && planned.is_for(database, &indexes, &|| statistics().map(|statistics| statistics.as_of), epoch)
         {
             return Ok(planned.clone());
         }
@@ -304,11 +322,17 @@ impl Prepared {
         let statistics = if shape.may_use_statistics || may_choose_indexes { statistics() } else { None };
         let sizes = if may_choose_indexes { index_sizes() } else { Vec::new() };
         let as_of = statistics.as_ref().map(|statistics| statistics.as_of);
-        let figures = statistics.and_then(|statistics| database.figures(statistics, view.catalog()));
-        let facts = GraphFacts { indexes: usable_indexes(&indexes, view.catalog()), sizes, figures };
+        let facts = GraphFacts {
+            indexes: usable_indexes(&indexes, view.catalog()),
+            sizes,
+            figures: statistics.and_then(|statistics| database.figures(statistics, view.catalog())),
+            connections: epoch.and_then(|_| database.connections(view)),
+        };
+        let epoch = facts.connections.as_ref().map(KnownConnections::epoch);
         let plan = mangrove_plan::lower_with(&shape.traversal, &shape.configuration, &facts, shape.options)?;
-        let made_for = MadeFor::new(database, indexes, plan.uses_statistics.then_some(as_of));
-        let planned = PlannedQuery::new(made_for, plan, shape.figures.clone());
+        let connection_epoch = epoch.filter(|_| plan.uses_connections);
+        let made_for = MadeFor::new(database, indexes, plan.uses_statistics.then_some(as_of), connection_epoch);
+        let planned = PlannedQuery::new(made_for, plan, figures.clone());
         Ok(cached.insert(Arc::new(planned)).clone())
     }
 

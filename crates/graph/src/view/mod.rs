@@ -34,9 +34,12 @@ mod numbers;
 mod request;
 mod rows;
 
+use std::sync::Arc;
+
 use smol_str::SmolStr;
 
 use crate::catalog::Catalog;
+use crate::connections::Connections;
 use crate::error::{Error, Result};
 use crate::hash::FastSet;
 use crate::ids::{EdgeId, ElementKind, IndexId, KeyId, LabelId, LabelSetId, VertexId};
@@ -287,6 +290,18 @@ pub trait GraphView: Send + Sync {
 
     /// Counts by label set, of the newest commits and not of the snapshot.
     fn live_counts(&self) -> LiveCounts;
+
+    /// The epoch of the facts about edges. A reader that finds the epoch of its [`GraphView::connections`] here may rely
+    /// on those facts for as long as it reads the view. `None` if the view may show edges that the facts do not cover,
+    /// as this default does.
+    fn connection_epoch(&self) -> Option<u64> {
+        None
+    }
+
+    /// The facts that hold for every edge of the view; `None` as for [`GraphView::connection_epoch`].
+    fn connections(&self) -> Option<Arc<Connections>> {
+        None
+    }
 
     /// A filter for the label sets that contain a label of one of these names, or whose whole name is one of them
     /// (`a::b`).

@@ -3,10 +3,12 @@
 //! - **PLAN-8.** A rule, logical or physical, checks its own preconditions. No rule needs another one for its
 //!   correctness, only for its effect.
 //!
-//! A chain is rewritten after the chains nested in it. The order of the rules matters for their effect: an optional
-//! hop loses its scope before a count is fused with it. A search for an edge is found before it becomes a test for the edge, and the test before an intersection takes it in. The rules that
-//! merge rows run last, on the outermost chain alone.
+//! A chain is rewritten after the chains nested in it. The order of the rules matters for their effect: tests are dropped
+//! before the operators around them are fused, and an optional hop loses its scope before a count is fused with it. A
+//! search for an edge is found before it becomes a test for the edge, and the test before an intersection takes it in.
+//! The rules that merge rows run last, on the outermost chain alone.
 
+mod drop_label_tests;
 mod follow_to;
 mod fuse;
 mod intersect;
@@ -24,6 +26,9 @@ mod walks;
 
 use std::cell::Cell;
 
+pub(crate) use drop_label_tests::Said;
+
+use crate::connections::KnownConnections;
 use crate::logical::Name;
 use crate::physical::Stage;
 
@@ -34,6 +39,15 @@ pub(crate) struct Names<'a> {
     /// Returns true if a name is the label of a step and nothing else, and no step shows paths. Then no result shows
     /// whether a row went to the object of that step once more.
     pub is_only_a_label: &'a dyn Fn(&Name) -> bool,
+    /// The facts about edges, if the plan may rely on them.
+    pub reliance: Option<Reliance<'a>>,
+}
+
+/// The facts about edges that a plan may rely on, and what it relies on.
+#[derive(Clone, Copy)]
+pub(crate) struct Reliance<'a> {
+    pub connections: &'a KnownConnections,
+    pub said: &'a Said,
 }
 
 /// The chains that a rule may rewrite.
@@ -62,6 +76,7 @@ struct Rule {
 
 /// All rules, in order.
 const RULES: &[Rule] = &[
+    Rule { name: "drop label tests", scope: Scope::ReadingChain, apply: drop_label_tests::apply },
     Rule { name: "optional hop", scope: Scope::Chain, apply: |stages, _| optional_hop::apply(stages) },
     Rule { name: "fuse neighbors", scope: Scope::Chain, apply: fuse::apply },
     Rule { name: "share reductions", scope: Scope::Chain, apply: |stages, _| share_reductions::apply(stages) },

@@ -16,6 +16,7 @@ use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
 use mangrove_reclaim::epoch;
 
 use crate::adjacency::Block;
+use crate::connections::{Facts, ListKind};
 use crate::load::staged::StagedPages;
 use crate::page::{EdgePage, PAGE_SLOTS, VertexPage};
 use crate::store::Store;
@@ -138,6 +139,18 @@ impl Packer<'_> {
         }
     }
 
+    /// The facts about the lists of one page, given as for [`Packer::pack_page`].
+    fn facts(&self, lengths: &[u32], cells: &[(VertexId, EdgeId)]) -> Facts {
+        let is_functional = lengths.iter().all(|&len| len <= 1);
+        let page_of = |vertex: VertexId| (vertex.tablet(), vertex.page());
+        // Neighbors follow each other by page in a run.
+        cells.chunk_by(|(a, _), (b, _)| page_of(*a) == page_of(*b)).fold(Facts::default(), |facts, of_page| {
+            let (tablet, page) = page_of(of_page[0].0);
+            let index = self.vertices.index_of(tablet, page).expect("ends were checked when loaded");
+            facts.and(Facts::of(self.vertices.pages[index].2.core.label, !is_functional))
+        })
+    }
+
     /// Packs the lists of one page. `lengths` has one entry for each slot, and `cells` their edges, run after run.
     fn pack_page(&self, index: usize, lengths: &[u32], cells: &mut [(VertexId, EdgeId)]) {
         for run in runs(lengths) {
@@ -147,6 +160,9 @@ impl Packer<'_> {
         let (tablet, _, page) = &self.vertices.pages[index];
         let tablet = self.store.tablet(*tablet).expect("a page is staged only for a tablet that exists");
         let table = page.table_or_create(self.direction, self.label, &self.store.sizes, &self.store.memory);
+        // Before the page is published (STORE-36).
+        let kind = ListKind { vertices: page.core.label, direction: self.direction, edges: self.label };
+        self.store.connections.add_and_note(kind, self.facts(lengths, cells), &table.noted);
         table.set_block(block, lengths, &self.store.sizes, &tablet.lists, self.store.space());
     }
 }

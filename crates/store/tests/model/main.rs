@@ -63,3 +63,8 @@ fn a_page_is_frozen_while_a_free_slot_is_used() {
 fn a_frozen_page_is_opened_while_it_is_frozen_again() {
     check(scenarios::a_frozen_page_is_opened_while_it_is_frozen_again);
 }
+
+#[test]
+fn facts_come_before_the_edges_that_they_are_about() {
+    check(scenarios::facts_come_before_the_edges_that_they_are_about);
+}

@@ -4,7 +4,7 @@
 //! asserts properties that must hold in every interleaving. Scenarios use only what the store offers to other crates.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mangrove_graph::{
     Direction, EdgeId, ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, KeyId, LabelFilter,
@@ -561,4 +561,47 @@ pub fn a_page_is_frozen_while_a_free_slot_is_used() {
 /// As [`a_free_slot_is_used`], for a page that is frozen at first.
 pub fn a_frozen_page_is_opened_while_it_is_frozen_again() {
     a_free_slot_is_used(true);
+}
+
+/// Two writers add the first edges of a sort at once, and a reader comes after the commit of one of them: the facts that
+/// it is offered cover the edge (STORE-36).
+pub fn facts_come_before_the_edges_that_they_are_about() {
+    let graph = Arc::new(Graph::new(3));
+    let likes = graph.store.catalog().intern_label_text("likes");
+    let epoch = graph.store.connection_epoch().expect("the graph is small");
+    // The commit timestamp of the last writer that is finished: the watermark.
+    let stable = Arc::new(AtomicU64::new(1));
+    let writers: Vec<_> = (0..2)
+        .map(|n| {
+            let (graph, stable) = (graph.clone(), stable.clone());
+            thread::spawn(move || {
+                let ts = 2 + n as u64;
+                let ends = (graph.vertices[n], graph.vertices[2]);
+                let log = graph.write(ts, |w| w.insert_edge(ends.0, ends.1, likes, None).map(drop));
+                graph.store.install(&log.expect("different edges are no conflict"), ts);
+                stable.fetch_max(ts, Ordering::SeqCst);
+            })
+        })
+        .collect();
+    let reader = thread::spawn({
+        let graph = graph.clone();
+        move || {
+            if stable.load(Ordering::SeqCst) == 1 {
+                return;
+            }
+            assert!(graph.store.connection_epoch() > Some(epoch), "an edge is visible before its facts are counted");
+            let facts = graph.store.connections().expect("the graph is small");
+            let of_likes = facts.lists().iter().filter(|lists| lists.table.label == likes);
+            assert_eq!(of_likes.count(), 2, "{facts:?}");
+        }
+    });
+    reader.join().expect("the reader asserts");
+    writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
+    let facts = graph.store.connections().expect("the graph is small");
+    let of_likes = |direction| {
+        let mut lists = facts.lists().iter();
+        lists.find(|lists| (lists.table.direction, lists.table.label) == (direction, likes)).expect("there is an edge")
+    };
+    assert!(of_likes(Direction::Out).is_functional);
+    assert!(!of_likes(Direction::In).is_functional, "a vertex has two such edges");
 }

@@ -11,7 +11,8 @@
 
 use super::super::{Atom, Set};
 use super::read::{Closing, Pattern};
-use crate::logical::Condition;
+use crate::connections::{KnownConnections, VertexSets};
+use crate::logical::{Condition, Name};
 use crate::physical::{
     CountOf, EdgesOf, Factor, FactorForm, Leg, Pairing, PatternCount, Pipeline, WalkPairing, Weighing,
 };
@@ -24,25 +25,29 @@ pub(super) struct Form {
     pub root: usize,
     /// The atoms of a walk of two hops from the root.
     pub hops: [usize; 2],
+    /// The tests of labels that are left out, each with the edges that lead to nothing else (PLAN-13).
+    pub relied: Vec<(EdgesOf, Vec<Name>)>,
 }
 
-/// All forms of a pattern. If the matches of each vertex of a variable are counted, that one is the root.
-pub(super) fn forms(pattern: &Pattern) -> Vec<Form> {
-    let mut forms = all_forms(pattern);
+/// All forms of a pattern. They may rely on facts about edges. If the matches of each vertex of a variable are counted, that one is the root.
+pub(super) fn forms(pattern: &Pattern, connections: Option<&KnownConnections>) -> Vec<Form> {
+    let mut forms = all_forms(pattern, connections);
     forms.retain(|form| pattern.of == CountOf::AllMatches || pattern.graph.sink == Some(form.root));
     forms
 }
 
-fn all_forms(pattern: &Pattern) -> Vec<Form> {
+fn all_forms(pattern: &Pattern, connections: Option<&KnownConnections>) -> Vec<Form> {
     match (&pattern.differ[..], &pattern.closings[..]) {
-        ([], []) => roots(pattern).into_iter().filter_map(|root| Weigher::new(pattern).alone(root)).collect(),
+        ([], []) => {
+            roots(pattern).into_iter().filter_map(|root| Weigher::new(pattern, connections).alone(root)).collect()
+        }
         ([(a, b)], []) => {
-            let mut forms: Vec<Form> = pairs(pattern, *a, *b).into_iter().collect();
+            let mut forms: Vec<Form> = pairs(pattern, connections, *a, *b).into_iter().collect();
             for (root, end) in [(*a, *b), (*b, *a)] {
-                forms.extend(walk(pattern, root, end, None));
+                forms.extend(walk(pattern, connections, root, end, None));
                 // The root is between the two: one of them is its neighbor.
                 for at in atoms_of(pattern, root) {
-                    forms.extend(walk(pattern, pattern.graph.atoms[at].other(root), end, None));
+                    forms.extend(walk(pattern, connections, pattern.graph.atoms[at].other(root), end, None));
                 }
             }
             forms
@@ -52,7 +57,7 @@ fn all_forms(pattern: &Pattern) -> Vec<Form> {
             let reversed = EdgesOf { direction: edges.direction.reverse(), labels: edges.labels.clone() };
             let ways = [(*from, *to, edges.clone()), (*to, *from, reversed)];
             ways.into_iter()
-                .filter_map(|(root, end, e)| walk(pattern, root, end, Some((e, closing.is_there))))
+                .filter_map(|(root, end, e)| walk(pattern, connections, root, end, Some((e, closing.is_there))))
                 .collect()
         }
         _ => Vec::new(),
@@ -87,9 +92,9 @@ fn two_hops(pattern: &Pattern, from: usize, to: usize) -> Option<(usize, usize, 
 }
 
 /// The form in which two neighbors of the root differ.
-fn pairs(pattern: &Pattern, a: usize, b: usize) -> Option<Form> {
+fn pairs(pattern: &Pattern, connections: Option<&KnownConnections>, a: usize, b: usize) -> Option<Form> {
     let (first, root, second) = two_hops(pattern, a, b)?;
-    let mut weigher = Weigher::new(pattern);
+    let mut weigher = Weigher::new(pattern, connections);
     let legs = [weigher.leg(first, root), weigher.leg(second, root)];
     let mut weighing = weigher.weighing(root, 1 << first | 1 << second);
     for leg in &legs {
@@ -100,7 +105,13 @@ fn pairs(pattern: &Pattern, a: usize, b: usize) -> Option<Form> {
 }
 
 /// The form in which two hops lead from a root to an end that is compared.
-fn walk(pattern: &Pattern, root: usize, end: usize, closing: Option<(EdgesOf, bool)>) -> Option<Form> {
+fn walk(
+    pattern: &Pattern,
+    connections: Option<&KnownConnections>,
+    root: usize,
+    end: usize,
+    closing: Option<(EdgesOf, bool)>,
+) -> Option<Form> {
     let (first, middle, second) = two_hops(pattern, root, end)?;
     let (mut differs, mut sibling) = (false, None);
     for &(a, b) in &pattern.differ {
@@ -122,7 +133,7 @@ fn walk(pattern: &Pattern, root: usize, end: usize, closing: Option<(EdgesOf, bo
         return None;
     }
     let atom = |at: usize, from: usize| edges_of(&pattern.graph.atoms[at], from);
-    let mut weigher = Weigher::new(pattern);
+    let mut weigher = Weigher::new(pattern, connections);
     let mut ends = weigher.weighing(end, 1 << second);
     if ends.is_any() {
         ends.factors.push(Factor { edges: atom(second, end), ends: None, form: FactorForm::Some });
@@ -168,13 +179,15 @@ impl Weighing {
 /// Weighs variables, the leaves first.
 struct Weigher<'a> {
     pattern: &'a Pattern,
+    connections: Option<&'a KnownConnections>,
     weighings: Vec<Weighing>,
     variables: Vec<usize>,
+    relied: Vec<(EdgesOf, Vec<Name>)>,
 }
 
 impl<'a> Weigher<'a> {
-    fn new(pattern: &'a Pattern) -> Self {
-        Weigher { pattern, weighings: Vec::new(), variables: Vec::new() }
+    fn new(pattern: &'a Pattern, connections: Option<&'a KnownConnections>) -> Self {
+        Weigher { pattern, connections, weighings: Vec::new(), variables: Vec::new(), relied: Vec::new() }
     }
 
     fn push(&mut self, variable: usize, weighing: Weighing) -> usize {
@@ -209,16 +222,38 @@ impl<'a> Weigher<'a> {
     fn leg(&mut self, at: usize, from: usize) -> Leg {
         let atom = &self.pattern.graph.atoms[at];
         let other = atom.other(from);
-        let weighing = self.weighing(other, 1 << at);
+        let edges = edges_of(atom, from);
+        let mut weighing = self.weighing(other, 1 << at);
+        if self.edges_prove_labels(from, &edges, &weighing)
+            && let Some(labels) = weighing.labels.take()
+        {
+            self.relied.push((edges.clone(), labels));
+        }
         let ends = (!weighing.is_any()).then(|| self.push(other, weighing));
-        Leg { edges: edges_of(atom, from), ends }
+        Leg { edges, ends }
+    }
+
+    /// Returns true if all that is asked of the ends of a variable's edges is their labels, and all ends have them.
+    fn edges_prove_labels(&self, from: usize, edges: &EdgesOf, ends: &Weighing) -> bool {
+        let (Some(connections), Some(labels)) = (self.connections, &ends.labels) else { return false };
+        if !ends.conditions.is_empty() || !ends.factors.is_empty() {
+            // Without labels, vertices of all labels would be weighed.
+            return false;
+        }
+        let mut sets = VertexSets::any();
+        for condition in &self.pattern.graph.variables[from].conditions {
+            if let Condition::LabelIn(labels) = condition {
+                sets = connections.narrowed(&sets, labels);
+            }
+        }
+        connections.all_pass(&connections.ends(&sets, edges.direction, &edges.labels), labels)
     }
 
     /// The form with a root.
     fn form(self, root: usize, weighing: Weighing, pairing: Option<Pairing>) -> Form {
         let (weighings, rows) = (self.weighings, Pipeline::default());
         let count = PatternCount { of: self.pattern.of, weighings, root: weighing, pairing, rows };
-        Form { count, variables: self.variables, root, hops: [0; 2] }
+        Form { count, variables: self.variables, root, hops: [0; 2], relied: self.relied }
     }
 
     /// The form of a pattern without comparisons.

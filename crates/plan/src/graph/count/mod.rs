@@ -33,10 +33,11 @@ mod read;
 use super::choose::{GAIN, LIGHT, greedy_cost, has_order_below, written_cost};
 use super::estimate::Estimates;
 use super::preconditions::Declined;
+use crate::connections::KnownConnections;
 use crate::facts::GraphFacts;
-use crate::logical::{Configuration, StepNode, Traversal};
+use crate::logical::{Configuration, Name, StepNode, Traversal};
 use crate::options::Planner;
-use crate::physical::{CountOf, PatternCount};
+use crate::physical::{CountOf, EdgesOf, PatternCount};
 
 /// A count without a row for each match, instead of the first steps of a traversal.
 pub(crate) struct Counted {
@@ -46,6 +47,8 @@ pub(crate) struct Counted {
     pub steps: usize,
     /// What was chosen, for `explain()`.
     pub choice: String,
+    /// The tests of labels that it leaves out: each with the edges that lead to nothing else.
+    pub relied: Vec<(EdgesOf, Vec<Name>)>,
 }
 
 /// A look at the steps: returns false if they do not begin with a count of a pattern.
@@ -55,7 +58,7 @@ pub(super) fn may_be_counted(steps: &[StepNode]) -> bool {
 
 /// Returns true if a traversal begins with a count of a pattern.
 pub(crate) fn may_count(traversal: &Traversal, configuration: &Configuration) -> bool {
-    read::read(traversal, configuration).is_ok_and(|pattern| !forms::forms(&pattern).is_empty())
+    read::read(traversal, configuration).is_ok_and(|pattern| !forms::forms(&pattern, None).is_empty())
 }
 
 /// Chooses how the matches of a pattern are counted. An error is the reason why they are counted with rows. Keeps what it
@@ -64,18 +67,21 @@ pub(crate) fn count<'a>(
     traversal: &Traversal,
     configuration: &Configuration,
     facts: &'a GraphFacts,
+    connections: Option<&KnownConnections>,
     planner: Planner,
     estimates: &mut Estimates<'a>,
 ) -> Result<Counted, Declined> {
     // The rows of one hop are counted by degrees.
     let is_walk = || traversal.steps.iter().skip(1).filter(|node| node.step.traits().walks).count() > 1;
-    choose(traversal, configuration, facts, planner, estimates).map_err(|reason| reason.filter(|_| is_walk()))
+    let chosen = choose(traversal, configuration, facts, connections, planner, estimates);
+    chosen.map_err(|reason| reason.filter(|_| is_walk()))
 }
 
 fn choose<'a>(
     traversal: &Traversal,
     configuration: &Configuration,
     facts: &'a GraphFacts,
+    connections: Option<&KnownConnections>,
     planner: Planner,
     estimates: &mut Estimates<'a>,
 ) -> Result<Counted, Declined> {
@@ -84,7 +90,7 @@ fn choose<'a>(
         return Err(None);
     }
     let pattern = read::read(traversal, configuration)?;
-    let mut forms = forms::forms(&pattern);
+    let mut forms = forms::forms(&pattern, connections);
     let steps = pattern.steps;
     if let Planner::Forced(seed) = planner {
         // Every other seed leaves the rows to the choice of an order.
@@ -93,7 +99,8 @@ fn choose<'a>(
             return Err(None);
         }
         let form = forms.swap_remove((seed / 2 % count) as usize);
-        return Ok(Counted { count: form.count, steps, choice: format!("count: by seed {seed}") });
+        let choice = format!("count: by seed {seed}");
+        return Ok(Counted { count: form.count, steps, choice, relied: form.relied });
     }
     let estimator = estimates.of(&pattern.graph, facts);
     // That there are no statistics, or that it is light, is said of the order.
@@ -115,5 +122,5 @@ fn choose<'a>(
     }
     let millis = |nanos: f64| format!("{:.1} ms", nanos / 1e6);
     let choice = format!("count: without rows; expected cost {}; with rows {}", millis(cost), millis(with_rows));
-    Ok(Counted { count: form.count, steps, choice })
+    Ok(Counted { count: form.count, steps, choice, relied: form.relied })
 }

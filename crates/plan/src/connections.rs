@@ -1,0 +1,174 @@
+//! The facts about edges as plans use them: which labels the vertices have that a hop leads to.
+//!
+//! - **PLAN-13.** A plan that relies on the facts says so ([`PhysicalPlan::uses_connections`]). It may run only over a
+//!   view that offers the facts, and offers those of the same epoch when the run begins. A traversal that writes relies
+//!   on none.
+//!
+//! Facts are about label sets, and plans name labels. A name takes the sets that have a label of the name, or whose whole
+//! name it is, as in a [`LabelFilter`](mangrove_graph::LabelFilter).
+//!
+//! [`PhysicalPlan::uses_connections`]: crate::PhysicalPlan::uses_connections
+
+use std::sync::Arc;
+
+use mangrove_graph::connections::{Connections, Ends};
+use mangrove_graph::{Direction, LabelSetId};
+
+use crate::logical::{Condition, Name, Step, Traversal};
+
+/// The facts about the edges of a graph, with the names of its label sets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownConnections {
+    facts: Arc<Connections>,
+    /// The names that take each label set of the facts, by label set.
+    names: Arc<[(LabelSetId, Vec<Name>)]>,
+}
+
+/// The label sets that the vertices in one position of a plan may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct VertexSets {
+    /// Those among the label sets of the facts; `None`: all.
+    known: Option<Vec<LabelSetId>>,
+    /// True if the vertices have no other label sets. Otherwise there may be vertices of further sets, which have no edge.
+    are_all: bool,
+}
+
+/// A look at a traversal: returns false if its plan cannot rely on facts about edges.
+pub fn may_rely_on_connections(traversal: &Traversal) -> bool {
+    let is_of_labels = |condition: &Condition| matches!(condition, Condition::LabelIn(_));
+    let is_label_test = |step: &Step| matches!(step, Step::Has(conditions) if conditions.iter().any(is_of_labels));
+    let is_hop = |step: &Step| matches!(step, Step::Expand { .. });
+    traversal.any(is_label_test) && traversal.any(is_hop) && !traversal.is_mutating()
+}
+
+impl VertexSets {
+    /// Any label set.
+    pub fn any() -> Self {
+        VertexSets { known: None, are_all: false }
+    }
+}
+
+impl KnownConnections {
+    /// Facts with the names that take a label set, which `names_of` gives.
+    pub fn new(facts: Arc<Connections>, names_of: impl Fn(LabelSetId) -> Vec<Name>) -> Self {
+        let mut sets = Vec::new();
+        for lists in facts.lists() {
+            sets.extend([lists.vertices, lists.table.label]);
+            if let Ends::Sets(ends) = &lists.ends {
+                sets.extend(ends);
+            }
+        }
+        sets.sort_unstable();
+        sets.dedup();
+        KnownConnections { facts, names: sets.into_iter().map(|set| (set, names_of(set))).collect() }
+    }
+
+    /// The number of facts when they were read.
+    pub fn epoch(&self) -> u64 {
+        self.facts.epoch
+    }
+
+    /// Returns true if one of the names takes a label set.
+    fn is_named(&self, set: LabelSetId, names: &[Name]) -> bool {
+        let at = self.names.binary_search_by_key(&set, |(known, _)| *known);
+        at.is_ok_and(|at| self.names[at].1.iter().any(|name| names.contains(name)))
+    }
+
+    /// The label sets that are left after a test for one of these labels.
+    pub(crate) fn narrowed(&self, sets: &VertexSets, labels: &[Name]) -> VertexSets {
+        let takes = |set: &LabelSetId| self.is_named(*set, labels);
+        let known = match &sets.known {
+            Some(known) => known.iter().copied().filter(takes).collect(),
+            None => self.names.iter().map(|(set, _)| *set).filter(takes).collect(),
+        };
+        VertexSets { known: Some(known), are_all: sets.are_all }
+    }
+
+    /// The label sets of the vertices to which edges with one of these labels lead; with no labels, all edges.
+    pub(crate) fn ends(&self, from: &VertexSets, direction: Direction, labels: &[Name]) -> VertexSets {
+        let mut known = Vec::new();
+        for lists in self.facts.lists() {
+            let is_followed = (direction == Direction::Both || direction == lists.table.direction)
+                && (labels.is_empty() || self.is_named(lists.table.label, labels))
+                && from.known.as_ref().is_none_or(|known| known.contains(&lists.vertices));
+            match &lists.ends {
+                Ends::Sets(ends) if is_followed => known.extend(ends),
+                Ends::Any if is_followed => return VertexSets::any(),
+                _ => {}
+            }
+        }
+        known.sort_unstable();
+        known.dedup();
+        VertexSets { known: Some(known), are_all: true }
+    }
+
+    /// Returns true if all vertices of these label sets pass a test for one of these labels.
+    pub(crate) fn all_pass(&self, sets: &VertexSets, labels: &[Name]) -> bool {
+        let all = |known: &Vec<LabelSetId>| known.iter().all(|set| self.is_named(*set, labels));
+        sets.are_all && sets.known.as_ref().is_some_and(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove_graph::connections::ListFacts;
+    use mangrove_graph::statistics::EdgeTable;
+
+    use super::*;
+
+    const NAMES: [&[&str]; 5] = [&["knows"], &["likes"], &["person"], &["post"], &["person", "admin", "admin::person"]];
+
+    /// Persons know persons and admins, and like posts; admins like anything.
+    fn known() -> KnownConnections {
+        let lists = |vertices, direction, label, ends: &[u32]| ListFacts {
+            vertices: LabelSetId(vertices),
+            table: EdgeTable { direction, label: LabelSetId(label) },
+            ends: match ends {
+                [] => Ends::Any,
+                ends => Ends::Sets(ends.iter().map(|end| LabelSetId(*end)).collect()),
+            },
+            is_functional: false,
+        };
+        let lists = vec![
+            lists(2, Direction::Out, 0, &[2, 4]),
+            lists(2, Direction::In, 0, &[2]),
+            lists(4, Direction::In, 0, &[2]),
+            lists(2, Direction::Out, 1, &[3]),
+            lists(3, Direction::In, 1, &[2]),
+            lists(4, Direction::Out, 1, &[]),
+        ];
+        let names_of = |set: LabelSetId| NAMES[set.0 as usize].iter().map(|name| Name::from(*name)).collect();
+        KnownConnections::new(Arc::new(Connections::new(1, lists)), names_of)
+    }
+
+    #[track_caller]
+    fn check(from: &[&str], direction: Direction, edges: &[&str], labels: &[&str], passes: bool) {
+        let known = known();
+        let names = |names: &[&str]| -> Vec<Name> { names.iter().map(|name| Name::from(*name)).collect() };
+        let mut sets = VertexSets::any();
+        if !from.is_empty() {
+            sets = known.narrowed(&sets, &names(from));
+            assert!(!known.all_pass(&sets, &names(from)), "there may be vertices without edges");
+        }
+        let ends = known.ends(&sets, direction, &names(edges));
+        assert_eq!(known.all_pass(&ends, &names(labels)), passes, "{from:?} {direction:?} {edges:?} {labels:?}");
+    }
+
+    #[test]
+    fn a_test_is_left_out_if_all_ends_pass_it() {
+        use Direction::{Both, In, Out};
+        check(&[], Out, &["knows"], &["person"], true);
+        check(&[], Out, &["knows"], &["admin"], false);
+        check(&[], In, &["likes"], &["person"], true);
+        check(&[], In, &["likes"], &["admin::person"], false);
+        check(&[], In, &["likes"], &["post", "person"], true);
+        check(&[], Both, &["knows"], &["person"], true);
+        check(&["post"], In, &[], &["person"], true);
+        // Admins like vertices of any labels. A person may be one.
+        check(&["person"], Out, &["likes"], &["post"], false);
+        check(&["admin"], In, &["knows"], &["person"], true);
+        // There is no such edge.
+        check(&["post"], Out, &[], &["person"], true);
+        check(&[], Out, &["rates"], &["person"], true);
+    }
+}
