@@ -6,6 +6,7 @@ use mangrove_graph::statistics::{IndexStatistics, Statistics};
 use mangrove_graph::{IndexId, IndexInfo, LabelSetId};
 
 use crate::logical::Name;
+use crate::values::RunValues;
 
 /// An index with its names.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +33,7 @@ impl std::fmt::Display for UsableIndex {
 }
 
 /// The facts about a graph that plans depend on.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct GraphFacts {
     /// The indexes that plans may use.
     pub indexes: Vec<UsableIndex>,
@@ -40,6 +41,8 @@ pub struct GraphFacts {
     pub sizes: Vec<IndexStatistics>,
     /// The statistics from which the order of steps is chosen, if there are any.
     pub figures: Option<Figures>,
+    /// The values of the run that the plan is made for, for estimates.
+    pub values: RunValues,
 }
 
 impl GraphFacts {

@@ -18,7 +18,7 @@ use mangrove_graph::statistics::Statistics;
 use mangrove_graph::{Catalog, Error, ErrorKind, GraphView, IndexInfo, LabelSetId, Result, Share, Value};
 use mangrove_plan::explain::with_literals;
 use mangrove_plan::physical::Requirements;
-use mangrove_plan::{Figures, PhysicalPlan};
+use mangrove_plan::{CountGuard, CountValues, Figures, PhysicalPlan};
 use mangrove_steps::{DescribedOperator, ExecutionContext, Rows, SideEffects, build};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
@@ -87,11 +87,18 @@ pub(crate) struct MadeFor {
     indexes: Vec<IndexInfo>,
     /// The snapshot of the statistics, or that there were none; `None` if the plan is the same for all statistics.
     statistics_as_of: Option<Option<u64>>,
+    /// How many elements tests take with the values of its runs.
+    values: Vec<CountGuard>,
 }
 
 impl MadeFor {
-    pub fn new(database: &DatabaseIdentity, indexes: Vec<IndexInfo>, statistics_as_of: Option<Option<u64>>) -> Self {
-        MadeFor { database: Arc::downgrade(&database.identity), indexes, statistics_as_of }
+    pub fn new(
+        database: &DatabaseIdentity,
+        indexes: Vec<IndexInfo>,
+        statistics_as_of: Option<Option<u64>>,
+        values: Vec<CountGuard>,
+    ) -> Self {
+        MadeFor { database: Arc::downgrade(&database.identity), indexes, statistics_as_of, values }
     }
 }
 
@@ -112,14 +119,18 @@ pub(crate) struct PlannedQuery {
     idle_most: AtomicUsize,
     /// The number of operators, with nested ones.
     operators: usize,
+    /// The bytes of the plan and its instances, as they are counted in the figures.
+    bytes: AtomicUsize,
     figures: Arc<PlanFigures>,
 }
 
 /// The figures of a traversal's plan.
 #[derive(Debug, Default)]
 pub(crate) struct PlanFigures {
-    /// An estimate of the bytes of the plan and its instances.
-    pub bytes: AtomicUsize,
+    /// What its plans are expected to take, before there are any.
+    expected_bytes: usize,
+    /// An estimate of the bytes of its plans and their instances.
+    of_plans: AtomicUsize,
     /// How often the plan was found in the cache.
     pub hits: AtomicU64,
     /// The number of complete runs that were timed: one in [`RUNS_PER_TIMED`] of each instance.
@@ -131,7 +142,15 @@ pub(crate) struct PlanFigures {
 impl PlanFigures {
     /// The figures of a plan that is to be made, and expected to take so many bytes.
     pub fn expected(bytes: usize) -> Self {
-        PlanFigures { bytes: bytes.into(), ..PlanFigures::default() }
+        PlanFigures { expected_bytes: bytes, ..PlanFigures::default() }
+    }
+
+    /// An estimate of the bytes of its plans and their instances.
+    pub fn bytes(&self) -> usize {
+        match self.of_plans.load(Ordering::Relaxed) {
+            0 => self.expected_bytes,
+            bytes => bytes,
+        }
     }
 
     /// The mean time of a run in microseconds; `None` if none was timed.
@@ -160,6 +179,7 @@ impl PlannedQuery {
             idle: Mutex::default(),
             idle_most: AtomicUsize::new(1),
             operators,
+            bytes: AtomicUsize::new(0),
             figures,
         };
         planned.show_bytes(1);
@@ -183,11 +203,18 @@ impl PlannedQuery {
             && self.made_for.statistics_as_of.is_none_or(|made_for| made_for == statistics_as_of())
     }
 
+    /// Returns true if tests take about as many elements with these literals as with those that the plan was made for.
+    /// With others it would have the same results, and might be slow.
+    pub fn suits(&self, literals: &[Value], counter: &dyn CountValues) -> bool {
+        self.made_for.values.iter().all(|guard| guard.admits(literals, counter))
+    }
+
     /// Shows the bytes of the plan with so many instances.
     fn show_bytes(&self, instances: usize) {
         let instance = INSTANCE_BYTES + self.operators * INSTANCE_OPERATOR_BYTES;
         let bytes = size_of::<Self>() + self.operators * PLAN_OPERATOR_BYTES + instances * instance;
-        self.figures.bytes.store(bytes, Ordering::Relaxed);
+        let before = self.bytes.swap(bytes, Ordering::Relaxed);
+        self.figures.of_plans.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
     }
 
     /// An instance that has begun a run: an idle one, or else a new one.
@@ -248,6 +275,12 @@ impl PlannedQuery {
             self.idle_most.store(idle.len(), Ordering::Relaxed);
             self.show_bytes(idle.len());
         }
+    }
+}
+
+impl Drop for PlannedQuery {
+    fn drop(&mut self) {
+        self.figures.of_plans.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
     }
 }
 

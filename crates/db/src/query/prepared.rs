@@ -2,20 +2,20 @@
 //!
 //! A [`Prepared`] is parsed and rewritten once. Its physical plan is made for its first run, and again for a run on
 //! another database or with other indexes. If the order of its steps depends on statistics, newer ones make a new plan,
-//! too. Traversals that differ only in literals share a [`PreparedShape`], if their literals pass its guards (PLAN-3).
+//! too. If estimates of a plan depend on the values of its run, other values may get a plan of their own. Traversals that differ only in literals share a [`PreparedShape`], if their literals pass its guards (PLAN-3).
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use mangrove_flow::QueryLimits;
 use mangrove_flow::schedule::Tenant;
-use mangrove_graph::statistics::{IndexStatistics, Statistics};
-use mangrove_graph::{Catalog, GraphView, IndexInfo, Result, Value};
+use mangrove_graph::statistics::Statistics;
+use mangrove_graph::{Catalog, GraphView, IndexId, IndexInfo, IndexRange, Result, Value};
 use mangrove_gremlin::{Bytecode, Terminal};
 use mangrove_plan::literals::{self, Guard, Literals};
 use mangrove_plan::logical::{Configuration, Traversal};
-use mangrove_plan::{GraphFacts, PlanOptions, UsableIndex};
+use mangrove_plan::{CountValues, GraphFacts, PlanOptions, RunValues, UsableIndex};
+use mangrove_store::Store;
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
@@ -49,8 +49,9 @@ pub(super) struct PreparedShape {
     may_use_statistics: bool,
     /// True if a source may have a choice between indexes, of which statistics know the sizes.
     may_choose_indexes: bool,
-    /// The plan for the database and the indexes of the last run, with its instances.
-    planned: Mutex<Option<Arc<PlannedQuery>>>,
+    /// The plans for the database and the indexes of the last run, with their instances: one for each way in which
+    /// estimates depend on the values of a run.
+    planned: Mutex<Vec<Arc<PlannedQuery>>>,
     /// The bytes of the rewritten traversal.
     own_bytes: usize,
     /// The figures of the plan.
@@ -70,6 +71,9 @@ pub(super) struct ToPrepare<'a> {
     pub literals: &'a [Value],
     pub options: PlanOptions,
 }
+
+/// A traversal has at most so many plans for the values of a run, and one more for all other values.
+const VALUE_PLANS_MAX: usize = 4;
 
 /// An estimate of the bytes of a step: the step, its names, and the conditions in it.
 const STEP_BYTES: usize = 640;
@@ -101,7 +105,7 @@ impl PreparedShape {
             rules,
             options,
             answer: given.answer,
-            planned: Mutex::new(None),
+            planned: Mutex::default(),
             own_bytes: size_of::<Self>() + steps * STEP_BYTES,
             figures: Arc::new(PlanFigures::expected(steps * PLANNED_STEP_BYTES)),
             shown: literals::shown(given.bytecode).into(),
@@ -117,7 +121,7 @@ impl PreparedShape {
     /// counted with what they usually take.
     pub fn bytes(&self) -> usize {
         let guards = self.guards.capacity() * size_of::<Guard>();
-        self.own_bytes + guards + self.shown.len() + self.figures.bytes.load(Ordering::Relaxed)
+        self.own_bytes + guards + self.shown.len() + self.figures.bytes()
     }
 
     /// What the plan relies on of the literals.
@@ -283,33 +287,36 @@ impl Prepared {
         }
     }
 
-    /// The plan for the graph of a database as a transaction sees it. `statistics` returns those of the graph, and
-    /// `index_sizes` the sizes that its indexes have now.
-    pub(crate) fn plan(
-        &self,
-        database: &DatabaseIdentity,
-        statistics: &dyn Fn() -> Option<Arc<Statistics>>,
-        index_sizes: &dyn Fn() -> Vec<IndexStatistics>,
-        view: &dyn GraphView,
-    ) -> Result<Arc<PlannedQuery>> {
+    /// The plan of a run on the graph of a database, as a transaction sees it. If several plans suit, the oldest serves.
+    pub(crate) fn plan(&self, graph: &GraphToPlan<'_>) -> Result<Arc<PlannedQuery>> {
+        let GraphToPlan { database, statistics, store, view } = *graph;
         let indexes = view.indexes();
+        let counts = IndexCounts(store.clone());
         let shape = &*self.shape;
         let mut cached = shape.planned.lock();
-        if let Some(planned) = &*cached
-            && planned.is_for(database, &indexes, &|| statistics().map(|statistics| statistics.as_of))
-        {
+        let as_of = || statistics().map(|statistics| statistics.as_of);
+        let is_current = |planned: &PlannedQuery| planned.is_for(database, &indexes, &as_of);
+        let suits = |planned: &PlannedQuery| is_current(planned) && planned.suits(&self.lifted, &counts);
+        if let Some(planned) = cached.iter().find(|planned| suits(planned)) {
             return Ok(planned.clone());
         }
+        cached.retain(|planned| is_current(planned));
         let may_choose_indexes = shape.may_choose_indexes && indexes.len() > 1;
         let statistics = if shape.may_use_statistics || may_choose_indexes { statistics() } else { None };
-        let sizes = if may_choose_indexes { index_sizes() } else { Vec::new() };
+        let sizes = if may_choose_indexes { store.index_sizes() } else { Vec::new() };
         let as_of = statistics.as_ref().map(|statistics| statistics.as_of);
         let figures = statistics.and_then(|statistics| database.figures(statistics, view.catalog()));
-        let facts = GraphFacts { indexes: usable_indexes(&indexes, view.catalog()), sizes, figures };
+        // The last plan is made without values, and suits all of them.
+        let values = match cached.len() < VALUE_PLANS_MAX {
+            true => RunValues::new(self.lifted.clone(), Box::new(counts)),
+            false => RunValues::default(),
+        };
+        let facts = GraphFacts { indexes: usable_indexes(&indexes, view.catalog()), sizes, figures, values };
         let plan = mangrove_plan::lower_with(&shape.traversal, &shape.configuration, &facts, shape.options)?;
-        let made_for = MadeFor::new(database, indexes, plan.uses_statistics.then_some(as_of));
-        let planned = PlannedQuery::new(made_for, plan, shape.figures.clone());
-        Ok(cached.insert(Arc::new(planned)).clone())
+        let made_for = MadeFor::new(database, indexes, plan.uses_statistics.then_some(as_of), facts.values.guards());
+        let planned = Arc::new(PlannedQuery::new(made_for, plan, shape.figures.clone()));
+        cached.push(planned.clone());
+        Ok(planned)
     }
 
     /// One of its plans as text.
@@ -319,6 +326,25 @@ impl Prepared {
         let mut text = if rules.is_empty() { String::new() } else { format!("rules: {}\n", rules.join("; ")) };
         text.push_str(&mangrove_plan::explain::explain(plan));
         text
+    }
+}
+
+/// What is known about a graph while a plan for it is made.
+#[derive(Clone, Copy)]
+pub(crate) struct GraphToPlan<'a> {
+    pub database: &'a DatabaseIdentity,
+    /// Returns the statistics of the graph.
+    pub statistics: &'a dyn Fn() -> Option<Arc<Statistics>>,
+    pub store: &'a Arc<Store>,
+    pub view: &'a dyn GraphView,
+}
+
+/// The numbers of entries in the indexes of a store.
+struct IndexCounts(Arc<Store>);
+
+impl CountValues for IndexCounts {
+    fn entries(&self, index: IndexId, prefix: &[Value], range: &IndexRange) -> Option<u64> {
+        self.0.expected_entries(index, prefix, range)
     }
 }
 
