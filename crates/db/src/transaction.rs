@@ -336,7 +336,7 @@ impl Transaction {
         prepared.plan(&GraphToPlan {
             database: &inner.identity,
             statistics: &|| self.database.statistics(),
-            store: inner.manager.store(),
+            manager: &inner.manager,
             view: self.view(),
         })
     }

@@ -103,3 +103,28 @@ fn a_range_of_an_ordered_index_is_as_narrow_as_its_bounds() {
     let wide = source(10, "rare");
     assert!(wide.contains("vertices by index person.kind (~10), not person.n (~4990)"), "{wide}");
 }
+
+#[test]
+fn a_walk_begins_at_the_rarer_value_after_the_values_were_counted() {
+    let db = people();
+    db.measure_statistics(&mut || Ok(())).unwrap();
+    let common_to_rare = walk("common", "rare");
+    let shown = explained(&db, &common_to_rare);
+    assert!(!shown.contains("order: by statistics"), "values are unknown: {shown}");
+    let results = ask(&db, &common_to_rare);
+    // That plan has asked for the values. The pass makes it stale, though there was no commit.
+    db.measure_statistics(&mut || Ok(())).unwrap();
+    let shown = explained(&db, &common_to_rare);
+    assert!(shown.contains("order: by statistics"), "{shown}");
+    let rare_to_common = explained(&db, &walk("rare", "common"));
+    assert!(rare_to_common.contains("order: as written"), "{rare_to_common}");
+    assert_eq!(ask(&db, &common_to_rare), results);
+    let rows = ask(&db, "g.call('mangrove.statistics').with('histogram', true)");
+    let fact = |name: &str| rows.iter().filter(|row| field(row, "fact") == Value::from(name)).collect::<Vec<_>>();
+    let [of_kind] = fact("values")[..] else { panic!("one key was asked about: {rows:?}") };
+    assert_eq!([field(of_kind, "label"), field(of_kind, "key")], ["person", "kind"].map(Value::from));
+    assert_eq!([field(of_kind, "values"), field(of_kind, "distinct")], [5_000_i64, 3].map(Value::from));
+    // Of more than 4,096 values, a sample is counted.
+    let Value::I64(common) = field(fact("value")[0], "values") else { panic!("{rows:?}") };
+    assert!((4_950..=5_000).contains(&common) && field(fact("value")[0], "value") == Value::from("common"), "{common}");
+}

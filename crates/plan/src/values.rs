@@ -8,13 +8,16 @@
 //! only slow.
 //!
 //! Values of named parameters are not looked at.
+//!
+//! Where no index tells, the statistics of values do. They exist only for keys that a plan has asked about, so planning
+//! notes the keys that it lacks ([`RunValues::lacking`]).
 
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mangrove_graph::{IndexId, IndexRange, Value};
+use mangrove_graph::{IndexId, IndexRange, KeyId, LabelSetId, Value};
 
 use crate::logical::{Operand, Test};
 
@@ -24,43 +27,65 @@ const LOOKED_UP_MAX: usize = 16;
 /// A plan asks at most so many questions, because each run of the plan asks them again.
 const QUESTIONS_MAX: usize = 8;
 
+/// The values of at most so many pairs of a label set and a key are asked for by one plan.
+const LACKING_MAX: usize = 32;
+
 /// Tells how many elements have values. Answers are cheap, at most a few microseconds, and estimates.
 pub trait CountValues {
     /// About how many entries an index has for these values of its first keys and a range of the next one; `None` if
     /// it cannot tell.
     fn entries(&self, index: IndexId, prefix: &[Value], range: &IndexRange) -> Option<u64>;
+
+    /// About how many values in a range the vertices of these label sets have under a key; `None` if these values are
+    /// not counted.
+    fn values(&self, labels: &[LabelSetId], key: KeyId, range: &IndexRange) -> Option<u64>;
+
+    /// The number of a key, if there is one of this name.
+    fn key(&self, name: &str) -> Option<KeyId>;
 }
 
-/// How many entries of an index a test takes.
+/// How many entries of an index, or how many values of vertices, a test takes.
 #[derive(Clone, Debug, PartialEq)]
 struct Question {
-    index: IndexId,
-    prefix: Vec<Operand>,
+    of: Counted,
     test: Test,
+}
+
+/// What is counted.
+#[derive(Clone, Debug, PartialEq)]
+enum Counted {
+    /// Entries with values equal to these operands under the first keys of an index.
+    Entries(IndexId, Vec<Operand>),
+    /// Values of the vertices of these label sets under a key.
+    Values(Vec<LabelSetId>, KeyId),
 }
 
 impl Question {
     /// The answer for a run with these literals; `None` if a value is unknown.
     fn answer(&self, literals: &[Value], counter: &dyn CountValues) -> Option<u64> {
         let one = |operand: &Operand| value_of(operand, literals).cloned();
-        let prefix: Vec<Value> = self.prefix.iter().map(one).collect::<Option<_>>()?;
-        let Some(values) = values_of(&self.test, literals) else {
-            return counter.entries(self.index, &prefix, &range_of(&self.test, literals)?);
+        let count = |range: &IndexRange| match &self.of {
+            Counted::Entries(index, prefix) => {
+                counter.entries(*index, &prefix.iter().map(one).collect::<Option<Vec<_>>>()?, range)
+            }
+            Counted::Values(labels, key) => counter.values(labels, *key, range),
         };
+        let Some(values) = values_of(&self.test, literals) else { return count(&range_of(&self.test, literals)?) };
         let step = values.len().div_ceil(LOOKED_UP_MAX).max(1);
         let looked_up: Vec<Value> = values.iter().step_by(step).map(|value| Value::clone(value)).collect();
         let (all, some) = (values.len() as u64, looked_up.len().max(1) as u64);
-        Some(counter.entries(self.index, &prefix, &IndexRange::Equal(looked_up))? * all / some)
+        Some(count(&IndexRange::Equal(looked_up))? * all / some)
     }
 
     /// True if the answer depends on a literal that was taken out.
     fn reads_lifted(&self) -> bool {
         let is_lifted = |operand: &Operand| matches!(operand, Operand::Lifted(_));
-        self.prefix.iter().any(is_lifted) || operands_of(&self.test).iter().any(|operand| is_lifted(operand))
+        let in_prefix = matches!(&self.of, Counted::Entries(_, prefix) if prefix.iter().any(is_lifted));
+        in_prefix || operands_of(&self.test).iter().any(|operand| is_lifted(operand))
     }
 }
 
-/// What a plan was made for: how many entries of an index a test takes with the values of a run, by the order of
+/// What a plan was made for: how many entries of an index, or how many values, a test takes in a run, by the order of
 /// magnitude.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CountGuard {
@@ -88,19 +113,47 @@ struct Known {
     literals: Arc<[Value]>,
     counter: Box<dyn CountValues>,
     answers: RefCell<Vec<(Question, Option<u64>)>>,
+    lacking: RefCell<Vec<(LabelSetId, KeyId)>>,
 }
 
 impl RunValues {
     /// A run with these literals in place of those that were taken out of its traversal.
     pub fn new(literals: Arc<[Value]>, counter: Box<dyn CountValues>) -> Self {
-        RunValues(Some(Rc::new(Known { literals, counter, answers: RefCell::default() })))
+        RunValues(Some(Rc::new(Known { literals, counter, answers: RefCell::default(), lacking: RefCell::default() })))
     }
 
     /// About how many entries of an index a test of its next key takes, after equality with the operands of the first
     /// keys; `None` if that is unknown. If it depends on a literal that was taken out, the plan gets a guard.
     pub fn entries(&self, index: IndexId, prefix: &[Operand], test: &Test) -> Option<u64> {
+        self.ask(Question { of: Counted::Entries(index, prefix.to_vec()), test: test.clone() })
+    }
+
+    /// About how many values of the vertices of these label sets a test takes under a key. As [`RunValues::entries`].
+    pub fn values(&self, labels: &[LabelSetId], key: KeyId, test: &Test) -> Option<u64> {
+        self.ask(Question { of: Counted::Values(labels.to_vec(), key), test: test.clone() })
+    }
+
+    /// The number of a key, if there is one of this name.
+    pub fn key(&self, name: &str) -> Option<KeyId> {
+        self.0.as_ref()?.counter.key(name)
+    }
+
+    /// Notes that the values of a label set under a key would help, and are not counted.
+    pub fn miss(&self, label: LabelSetId, key: KeyId) {
+        let Some(known) = &self.0 else { return };
+        let mut lacking = known.lacking.borrow_mut();
+        if lacking.len() < LACKING_MAX && !lacking.contains(&(label, key)) {
+            lacking.push((label, key));
+        }
+    }
+
+    /// The pairs of label set and key whose values planning would have used, and which are not counted.
+    pub fn lacking(&self) -> Vec<(LabelSetId, KeyId)> {
+        self.0.as_ref().map(|known| known.lacking.borrow().clone()).unwrap_or_default()
+    }
+
+    fn ask(&self, question: Question) -> Option<u64> {
         let known = self.0.as_ref()?;
-        let question = Question { index, prefix: prefix.to_vec(), test: test.clone() };
         let mut answers = known.answers.borrow_mut();
         if let Some((_, answer)) = answers.iter().find(|(asked, _)| *asked == question) {
             return *answer;
@@ -199,6 +252,14 @@ mod tests {
                 IndexRange::Between { .. } => Some(1_000),
             }
         }
+
+        fn values(&self, _: &[LabelSetId], _: KeyId, range: &IndexRange) -> Option<u64> {
+            self.entries(IndexId(0), &[], range)
+        }
+
+        fn key(&self, _: &str) -> Option<KeyId> {
+            Some(KeyId(3))
+        }
     }
 
     fn equals(operand: Operand) -> Test {
@@ -243,6 +304,17 @@ mod tests {
         let values = RunValues::new(Arc::default(), Box::new(Numbers));
         assert_eq!(values.entries(IndexId(1), &[], &equals(Operand::Parameter("n".into()))), None);
         assert_eq!(RunValues::default().entries(IndexId(1), &[], &equals(Operand::Lifted(0))), None);
+    }
+
+    #[test]
+    fn counts_of_values_are_guarded_as_those_of_entries() {
+        let values = RunValues::new(given([300]).into(), Box::new(Numbers));
+        let labels = [LabelSetId(1), LabelSetId(2)];
+        assert_eq!(values.values(&labels, KeyId(3), &equals(Operand::Lifted(0))), Some(300));
+        let guards = values.guards();
+        assert!(guards[0].admits(&given([4_000]), &Numbers) && !guards[0].admits(&given([5_000]), &Numbers));
+        (0..100).for_each(|label| values.miss(LabelSetId(label / 2), KeyId(3)));
+        assert_eq!(values.lacking().len(), LACKING_MAX);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use mangrove_flow::{NodeRuntime, QueryControl};
-use mangrove_graph::statistics::Statistics;
+use mangrove_graph::statistics::{Edition, Statistics};
 use mangrove_graph::{Catalog, Error, ErrorKind, GraphView, IndexInfo, LabelSetId, Result, Share, Value};
 use mangrove_plan::explain::with_literals;
 use mangrove_plan::physical::Requirements;
@@ -85,8 +85,8 @@ pub(crate) struct MadeFor {
     /// keep the plan. It still prevents another database from getting the same address.
     database: Weak<()>,
     indexes: Vec<IndexInfo>,
-    /// The snapshot of the statistics, or that there were none; `None` if the plan is the same for all statistics.
-    statistics_as_of: Option<Option<u64>>,
+    /// The edition of the statistics, or that there were none; `None` if the plan is the same for all statistics.
+    statistics: Option<Option<Edition>>,
     /// How many elements tests take with the values of its runs.
     values: Vec<CountGuard>,
 }
@@ -95,10 +95,10 @@ impl MadeFor {
     pub fn new(
         database: &DatabaseIdentity,
         indexes: Vec<IndexInfo>,
-        statistics_as_of: Option<Option<u64>>,
+        statistics: Option<Option<Edition>>,
         values: Vec<CountGuard>,
     ) -> Self {
-        MadeFor { database: Arc::downgrade(&database.identity), indexes, statistics_as_of, values }
+        MadeFor { database: Arc::downgrade(&database.identity), indexes, statistics, values }
     }
 }
 
@@ -188,19 +188,19 @@ impl PlannedQuery {
 
     /// Returns true if the plan was made with statistics.
     pub fn has_statistics(&self) -> bool {
-        self.made_for.statistics_as_of.flatten().is_some()
+        self.made_for.statistics.flatten().is_some()
     }
 
-    /// Returns true if the plan was made for this database with these indexes, and with statistics of this snapshot.
+    /// Returns true if the plan was made for this database with these indexes, and with statistics of this edition.
     pub fn is_for(
         &self,
         database: &DatabaseIdentity,
         indexes: &[IndexInfo],
-        statistics_as_of: &dyn Fn() -> Option<u64>,
+        edition: &dyn Fn() -> Option<Edition>,
     ) -> bool {
         std::ptr::eq(self.made_for.database.as_ptr(), Arc::as_ptr(&database.identity))
             && self.made_for.indexes == indexes
-            && self.made_for.statistics_as_of.is_none_or(|made_for| made_for == statistics_as_of())
+            && self.made_for.statistics.is_none_or(|made_for| made_for == edition())
     }
 
     /// Returns true if tests take about as many elements with these literals as with those that the plan was made for.

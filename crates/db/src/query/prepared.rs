@@ -10,12 +10,13 @@ use std::sync::Arc;
 use mangrove_flow::QueryLimits;
 use mangrove_flow::schedule::Tenant;
 use mangrove_graph::statistics::Statistics;
-use mangrove_graph::{Catalog, GraphView, IndexId, IndexInfo, IndexRange, Result, Value};
+use mangrove_graph::{Catalog, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelSetId, Result, Value};
 use mangrove_gremlin::{Bytecode, Terminal};
 use mangrove_plan::literals::{self, Guard, Literals};
 use mangrove_plan::logical::{Configuration, Traversal};
 use mangrove_plan::{CountValues, GraphFacts, PlanOptions, RunValues, UsableIndex};
 use mangrove_store::Store;
+use mangrove_txn::TransactionManager;
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
@@ -289,22 +290,22 @@ impl Prepared {
 
     /// The plan of a run on the graph of a database, as a transaction sees it. If several plans suit, the oldest serves.
     pub(crate) fn plan(&self, graph: &GraphToPlan<'_>) -> Result<Arc<PlannedQuery>> {
-        let GraphToPlan { database, statistics, store, view } = *graph;
+        let GraphToPlan { database, statistics, manager, view } = *graph;
         let indexes = view.indexes();
-        let counts = IndexCounts(store.clone());
         let shape = &*self.shape;
         let mut cached = shape.planned.lock();
-        let as_of = || statistics().map(|statistics| statistics.as_of);
-        let is_current = |planned: &PlannedQuery| planned.is_for(database, &indexes, &as_of);
-        let suits = |planned: &PlannedQuery| is_current(planned) && planned.suits(&self.lifted, &counts);
+        let edition = || statistics().map(|statistics| statistics.edition());
+        let is_current = |planned: &PlannedQuery| planned.is_for(database, &indexes, &edition);
+        let suits = |planned: &PlannedQuery| is_current(planned) && planned.suits(&self.lifted, graph);
         if let Some(planned) = cached.iter().find(|planned| suits(planned)) {
             return Ok(planned.clone());
         }
         cached.retain(|planned| is_current(planned));
         let may_choose_indexes = shape.may_choose_indexes && indexes.len() > 1;
         let statistics = if shape.may_use_statistics || may_choose_indexes { statistics() } else { None };
-        let sizes = if may_choose_indexes { store.index_sizes() } else { Vec::new() };
-        let as_of = statistics.as_ref().map(|statistics| statistics.as_of);
+        let sizes = if may_choose_indexes { manager.store().index_sizes() } else { Vec::new() };
+        let edition = statistics.as_ref().map(|statistics| statistics.edition());
+        let counts = Counts { store: manager.store().clone(), statistics: statistics.clone() };
         let figures = statistics.and_then(|statistics| database.figures(statistics, view.catalog()));
         // The last plan is made without values, and suits all of them.
         let values = match cached.len() < VALUE_PLANS_MAX {
@@ -313,7 +314,8 @@ impl Prepared {
         };
         let facts = GraphFacts { indexes: usable_indexes(&indexes, view.catalog()), sizes, figures, values };
         let plan = mangrove_plan::lower_with(&shape.traversal, &shape.configuration, &facts, shape.options)?;
-        let made_for = MadeFor::new(database, indexes, plan.uses_statistics.then_some(as_of), facts.values.guards());
+        let made_for = MadeFor::new(database, indexes, plan.uses_statistics.then_some(edition), facts.values.guards());
+        manager.ask_values(&facts.values.lacking());
         let planned = Arc::new(PlannedQuery::new(made_for, plan, shape.figures.clone()));
         cached.push(planned.clone());
         Ok(planned)
@@ -335,17 +337,49 @@ pub(crate) struct GraphToPlan<'a> {
     pub database: &'a DatabaseIdentity,
     /// Returns the statistics of the graph.
     pub statistics: &'a dyn Fn() -> Option<Arc<Statistics>>,
-    pub store: &'a Arc<Store>,
+    pub manager: &'a TransactionManager,
     pub view: &'a dyn GraphView,
 }
 
-/// The numbers of entries in the indexes of a store.
-struct IndexCounts(Arc<Store>);
+/// What is counted of values: the entries of the indexes of a store, and the values in statistics.
+struct Counts {
+    store: Arc<Store>,
+    statistics: Option<Arc<Statistics>>,
+}
 
-impl CountValues for IndexCounts {
+impl CountValues for Counts {
     fn entries(&self, index: IndexId, prefix: &[Value], range: &IndexRange) -> Option<u64> {
-        self.0.expected_entries(index, prefix, range)
+        self.store.expected_entries(index, prefix, range)
     }
+
+    fn values(&self, labels: &[LabelSetId], key: KeyId, range: &IndexRange) -> Option<u64> {
+        counted_values(self.statistics.as_deref()?, labels, key, range)
+    }
+
+    fn key(&self, name: &str) -> Option<KeyId> {
+        self.store.catalog().key(name)
+    }
+}
+
+/// A run looks counts up in the newest statistics, for which its plan was made.
+impl CountValues for GraphToPlan<'_> {
+    fn entries(&self, index: IndexId, prefix: &[Value], range: &IndexRange) -> Option<u64> {
+        self.manager.store().expected_entries(index, prefix, range)
+    }
+
+    fn values(&self, labels: &[LabelSetId], key: KeyId, range: &IndexRange) -> Option<u64> {
+        counted_values(&*(self.statistics)()?, labels, key, range)
+    }
+
+    fn key(&self, name: &str) -> Option<KeyId> {
+        self.view.catalog().key(name)
+    }
+}
+
+/// About how many values in a range the vertices of label sets have; `None` if those of a label set are not counted.
+fn counted_values(statistics: &Statistics, labels: &[LabelSetId], key: KeyId, range: &IndexRange) -> Option<u64> {
+    let count = |label: &LabelSetId| Some(statistics.values_of(*label, key)?.expected(range));
+    Some(labels.iter().map(count).sum::<Option<f64>>()?.round() as u64)
 }
 
 /// Indexes with the names that plans look for.
