@@ -188,7 +188,11 @@ pub const DATABASE_SERVICES: &[Service] = &[
         &[
             parameter("label", Text, "only vertices with this label; with exactly these labels for a::b"),
             parameter("edge", Text, "only edges with this label"),
-            parameter("histogram", Flag, "also how many vertices have degrees from each power of two on"),
+            parameter(
+                "histogram",
+                Flag,
+                "also how many vertices have degrees from each power of two on, and which values are frequent",
+            ),
             parameter("ends", Flag, "also which part of the edges leads to vertices of each label"),
             parameter("walks", Flag, "with a label: also how many pairs of edges its vertices have, by their labels"),
             parameter("refresh", Flag, "count anew, on the caller's time; the first call always does"),

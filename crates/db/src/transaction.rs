@@ -19,7 +19,7 @@ use crate::query::caller_time::{self, CallerTime};
 use crate::query::execution::Execution;
 use crate::query::helpers::{ExecutorSource, Helping};
 use crate::query::instance::PlannedQuery;
-use crate::query::prepared::{AnswerKind, Prepared};
+use crate::query::prepared::{AnswerKind, GraphToPlan, Prepared};
 use crate::query::profile::{PlanningFigures, add_planning};
 use crate::query::settings::RunSettings;
 use crate::query::shared;
@@ -332,8 +332,13 @@ impl Transaction {
 
     /// The plan of a prepared traversal for what this transaction sees.
     pub(crate) fn plan(&self, prepared: &Prepared) -> Result<Arc<PlannedQuery>> {
-        let index_sizes = || self.database.inner.manager.store().index_sizes();
-        prepared.plan(&self.database.inner.identity, &|| self.database.statistics(), &index_sizes, self.view())
+        let inner = &self.database.inner;
+        prepared.plan(&GraphToPlan {
+            database: &inner.identity,
+            statistics: &|| self.database.statistics(),
+            manager: &inner.manager,
+            view: self.view(),
+        })
     }
 
     /// That plan as text.

@@ -13,8 +13,15 @@
 //!
 //! A *table* is a direction and an edge label set, seen from the vertices of one label set. All counts but the parts of
 //! edges by their ends are exact for the snapshot. Sums of products are floats, and exact up to 2^53.
+//!
+//! The values under a key are counted on request: for pairs of a label set and a key that a plan asked about
+//! ([`ValueStatistics`]).
 
-use crate::ids::{IndexId, LabelSetId};
+mod values;
+
+pub use values::{FREQUENT_VALUES_MAX, VALUE_BYTES_MAX, VALUE_PARTS_MAX, ValueStatistics, bytes_of, sampled_value};
+
+use crate::ids::{IndexId, KeyId, LabelSetId};
 use crate::value::Direction;
 
 /// How many buckets the degrees of a table are sorted into.
@@ -33,6 +40,16 @@ pub struct Statistics {
     pub as_of: u64,
     labels: Vec<LabelStatistics>,
     indexes: Vec<IndexStatistics>,
+    values: Vec<ValueStatistics>,
+}
+
+/// What distinguishes the statistics of a graph from earlier and later ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edition {
+    /// The commit timestamp of the snapshot.
+    pub as_of: u64,
+    /// A number for the pairs of label set and key whose values are counted.
+    values: u64,
 }
 
 /// A direction and an edge label set, as vertices see their edges.
@@ -147,7 +164,34 @@ impl Statistics {
     pub fn new(as_of: u64, mut labels: Vec<LabelStatistics>, mut indexes: Vec<IndexStatistics>) -> Self {
         labels.sort_unstable_by_key(|label| label.label);
         indexes.sort_unstable_by_key(|index| index.index.0);
-        Statistics { as_of, labels, indexes }
+        Statistics { as_of, labels, indexes, values: Vec::new() }
+    }
+
+    /// The same with these statistics of values, in any order. A pair of label set and key is given once.
+    #[must_use]
+    pub fn with_values(mut self, mut values: Vec<ValueStatistics>) -> Self {
+        values.sort_unstable_by_key(|known| (known.label, known.key));
+        self.values = values;
+        self
+    }
+
+    /// The statistics of values, by label set and key.
+    pub fn values(&self) -> &[ValueStatistics] {
+        &self.values
+    }
+
+    /// The values of a label set under a key, if they are counted.
+    pub fn values_of(&self, label: LabelSetId, key: KeyId) -> Option<&ValueStatistics> {
+        let found = self.values.binary_search_by_key(&(label, key), |known| (known.label, known.key));
+        found.ok().map(|at| &self.values[at])
+    }
+
+    /// What distinguishes these statistics from others of the same graph.
+    pub fn edition(&self) -> Edition {
+        let pairs = self.values.iter().map(|known| u64::from(known.label.0) << 32 | u64::from(known.key.0));
+        // FNV-1a over the pairs.
+        let values = pairs.fold(0xcbf2_9ce4_8422_2325, |sum: u64, pair| (sum ^ pair).wrapping_mul(0x0100_0000_01b3));
+        Edition { as_of: self.as_of, values }
     }
 
     /// The label sets that vertices have or had, by number.
@@ -193,6 +237,7 @@ impl Statistics {
             + self.labels.capacity() * size_of::<LabelStatistics>()
             + self.indexes.capacity() * size_of::<IndexStatistics>()
             + self.labels.iter().map(of_label).sum::<usize>()
+            + self.values.iter().map(ValueStatistics::bytes).sum::<usize>()
     }
 }
 

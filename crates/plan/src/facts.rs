@@ -7,6 +7,7 @@ use mangrove_graph::{IndexId, IndexInfo, LabelSetId};
 
 use crate::connections::KnownConnections;
 use crate::logical::Name;
+use crate::values::RunValues;
 
 /// An index with its names.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +34,7 @@ impl std::fmt::Display for UsableIndex {
 }
 
 /// The facts about a graph that plans depend on.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct GraphFacts {
     /// The indexes that plans may use.
     pub indexes: Vec<UsableIndex>,
@@ -43,6 +44,8 @@ pub struct GraphFacts {
     pub figures: Option<Figures>,
     /// The facts about edges that the plan may rely on; `None`: none (PLAN-13).
     pub connections: Option<KnownConnections>,
+    /// The values of the run that the plan is made for, for estimates.
+    pub values: RunValues,
 }
 
 impl GraphFacts {

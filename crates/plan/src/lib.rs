@@ -10,7 +10,7 @@
 //!
 //! Property values, ids and counts may be named parameters. They stay [`Operand`](logical::Operand)s until a plan runs,
 //! so one plan serves all values. [`literals`] takes literals out of a traversal, which is then planned as if it had
-//! parameters in their positions.
+//! parameters in their positions. Estimates may look at their values, and note for which values they hold ([`RunValues`]).
 //!
 //! This crate reads no graph. Of the database it knows [`GraphFacts`]: the indexes that may be used, facts about edges, and
 //! statistics.
@@ -35,6 +35,7 @@ mod purity;
 mod requirements;
 pub mod rules;
 mod strategies;
+mod values;
 
 pub use compile::{compile, compile_with};
 pub use connections::{KnownConnections, may_rely_on_connections};
@@ -44,3 +45,4 @@ pub use logical::{GRAPH_SERVICES, expression, files, function, upsert};
 pub use lower::{lower, lower_with, may_choose_indexes};
 pub use options::{PlanOptions, Planner};
 pub use physical::PhysicalPlan;
+pub use values::{CountGuard, CountValues, RunValues};

@@ -82,7 +82,7 @@ pub use options::{Isolation, TransactionOptions};
 pub use recent::RecentOptions;
 pub use settings::Settings;
 pub use sharded_arc::{ShardHandle, ShardedArc};
-pub use statistics::DatedStatistics;
+pub use statistics::{COUNTED_VALUES_MAX, DatedStatistics};
 pub use transaction::{CommitInfo, Transaction};
 pub use workers::GC_WORKERS_MAX;
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use mangrove_graph::statistics::Statistics;
-use mangrove_graph::{Error, ErrorKind, IndexId, Purpose, Result};
+use mangrove_graph::{Error, ErrorKind, IndexId, KeyId, LabelSetId, Purpose, Result};
 use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, RunningTransactions, Store};
 
 use crate::bulk::BulkLoad;
@@ -221,6 +221,15 @@ impl TransactionManager {
     /// As [`TransactionManager::statistics`], with their age. Looks at the counters of all pages.
     pub fn dated_statistics(&self) -> Option<DatedStatistics> {
         self.shared.dated_statistics()
+    }
+
+    /// Asks for statistics of the values that vertices of a label set have under a key, for each of these pairs. They
+    /// come with one of the next [`TransactionManager::statistics`]. The values of [`COUNTED_VALUES_MAX`] pairs are
+    /// counted; if more are asked for, those that were asked for last.
+    ///
+    /// [`COUNTED_VALUES_MAX`]: crate::COUNTED_VALUES_MAX
+    pub fn ask_values(&self, pairs: &[(LabelSetId, KeyId)]) {
+        self.shared.ask_values(pairs);
     }
 
     /// Makes statistics of the newest snapshot on this thread. `check` is called every millisecond or so, and its error

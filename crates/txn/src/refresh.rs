@@ -11,6 +11,9 @@
 //! when they are *stale*: when the vertices or the edges are more or fewer by over 10 % and by over 1,000. A pass that
 //! took a time is followed by a rest of a hundred times that time, so that all passes take about 1 % of a core.
 //!
+//! Planners ask for the values of keys ([`Shared::ask_values`]). If the newest statistics lack some of these, a pass
+//! begins, too. Values that were counted once are counted again in each pass, until others are asked for more recently.
+//!
 //! A pass holds an entry of the status table, as a read-only transaction does: its snapshot stays until it ends. It has
 //! no read set. So no commit waits for it or fails because of it, but versions that it may see are not collected. A bulk
 //! load and a collection on request do not wait for it: they give it up, and it begins anew later.
@@ -21,8 +24,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mangrove_graph::Result;
 use mangrove_graph::statistics::Statistics;
+use mangrove_graph::{KeyId, LabelSetId, Result};
 use mangrove_store::{Snapshot, StatisticsPass};
 
 use crate::shared::Shared;
@@ -86,6 +89,11 @@ impl Shared {
         }
     }
 
+    /// Notes that plans need statistics of the values of these label sets and keys.
+    pub(crate) fn ask_values(&self, pairs: &[(LabelSetId, KeyId)]) {
+        self.statistics.ask(pairs);
+    }
+
     /// Returns true if the graph has more or fewer elements by much than the statistics say.
     fn are_stale(&self, statistics: &Statistics) -> bool {
         let is_far = |now: u64, then: u64| now.abs_diff(then) > STALE_MIN.max(then / STALE_PART);
@@ -102,7 +110,7 @@ impl Shared {
     ) -> Result<Arc<Statistics>> {
         let (began_ms, begun) = (self.clock.now(), now());
         let snapshot = Snapshot::committed(begin_ts);
-        let mut pass = StatisticsPass::new();
+        let mut pass = StatisticsPass::with_values(&self.statistics.asked());
         while !pass.step(&self.store.view(snapshot), STEP) {
             check()?;
         }
@@ -148,7 +156,8 @@ impl Shared {
         }
         if let Some(newest) = &*self.statistics.newest.load() {
             let begun = now();
-            if !self.are_stale(&newest.statistics) {
+            let lacks_values = self.statistics.lack_values(&newest.statistics);
+            if !lacks_values && !self.are_stale(&newest.statistics) {
                 turn.not_before_ms = self.after(begun.elapsed() * REST);
                 return None;
             }
@@ -156,7 +165,8 @@ impl Shared {
         // A pass that panics is not repeated at once.
         turn.not_before_ms = self.after(AFTER_FAILURE);
         let registration = self.status.register_reader(&self.recent, now_ms);
-        let pass = RunningPass { pass: StatisticsPass::new(), registration, began_ms: now_ms, worked: Duration::ZERO };
+        let pass = StatisticsPass::with_values(&self.statistics.asked());
+        let pass = RunningPass { pass, registration, began_ms: now_ms, worked: Duration::ZERO };
         self.statistics.is_running.store(true, Ordering::Relaxed);
         let mut step = Step { shared: self, pass: Some(pass) };
         // The limit on ages may be shorter than the time this thread was not running.

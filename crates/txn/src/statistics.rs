@@ -5,13 +5,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use mangrove_graph::statistics::Statistics;
+use mangrove_graph::{KeyId, LabelSetId};
 use mangrove_locks::rank;
 use mangrove_store::StatisticsPass;
 
 use crate::status::Registration;
 use crate::sync::{AtomicBool, Mutex, Ordering};
+
+/// The values of at most so many pairs of a label set and a key are counted. With 32 frequent values, 65 bounds and at
+/// most 64 bytes of each text, that is at most 1 MB, and in a pass at most 30 MB.
+pub const COUNTED_VALUES_MAX: usize = 64;
 
 /// Statistics of a graph, and how old they are.
 #[derive(Clone, Debug)]
@@ -45,6 +50,8 @@ pub(crate) struct StatisticsKeeper {
     /// True while a pass of the workers is under way.
     pub(crate) is_running: AtomicBool,
     pub(crate) turn: Mutex<Turn, rank::StatisticsPass>,
+    /// The pairs of label set and key whose values were asked for, the last one first.
+    asked: ArcSwap<Vec<(LabelSetId, KeyId)>>,
 }
 
 /// State of the worker that does the next step.
@@ -68,6 +75,30 @@ impl StatisticsKeeper {
     /// Returns true while a pass of the workers is under way.
     pub(crate) fn is_running(&self) -> bool {
         self.is_running.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the values of these pairs are asked for. If there are too many, those that were asked for least
+    /// recently are forgotten.
+    pub(crate) fn ask(&self, pairs: &[(LabelSetId, KeyId)]) {
+        if self.asked.load().starts_with(pairs) {
+            return;
+        }
+        self.asked.rcu(|asked| {
+            let mut next: Vec<(LabelSetId, KeyId)> = pairs.to_vec();
+            next.extend(asked.iter().filter(|pair| !pairs.contains(pair)));
+            next.truncate(COUNTED_VALUES_MAX);
+            next
+        });
+    }
+
+    /// The pairs whose values the next pass counts.
+    pub(crate) fn asked(&self) -> Arc<Vec<(LabelSetId, KeyId)>> {
+        self.asked.load_full()
+    }
+
+    /// Returns true if statistics lack values that were asked for.
+    pub(crate) fn lack_values(&self, statistics: &Statistics) -> bool {
+        self.asked.load().iter().any(|(label, key)| statistics.values_of(*label, *key).is_none())
     }
 
     /// Replaces older statistics.

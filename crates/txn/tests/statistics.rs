@@ -6,13 +6,13 @@ mod common;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::recount::{check_statistics, recount};
+use common::recount::{check_statistics, check_values, recount};
 use common::{Graph, edges, small_sizes, vertices};
 use mangrove_graph::statistics::{BUCKETED_TABLES_MAX, EdgeTable, MOMENT_TABLES_MAX};
 use mangrove_graph::{Direction, ElementKind, ErrorKind, LabelSetId, VertexId};
 use mangrove_store::{IndexOptions, Snapshot, StatisticsPass, StoreOptions};
 use mangrove_testdata::case_count;
-use mangrove_txn::Transaction;
+use mangrove_txn::{COUNTED_VALUES_MAX, Transaction};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -91,6 +91,9 @@ fn statistics_equal_a_recount_after_any_history() {
             unique: false,
         };
         history.graph.manager.create_index(&index).unwrap();
+        let unused = history.graph.manager.store().catalog().intern_key("unused");
+        let pairs = history.labels.iter().flat_map(|label| [(*label, history.graph.balance), (*label, unused)]);
+        history.graph.manager.ask_values(&pairs.collect::<Vec<_>>());
         for step in 0..25 {
             history.transaction();
             match history.rng.random_range(0..6) {
@@ -116,7 +119,8 @@ fn a_pass_in_small_steps_sees_its_snapshot_beside_commits_and_compaction() {
         (0..20).for_each(|_| history.transaction());
         let held = history.graph.manager.begin_read().unwrap();
         let expected = recount(&held, held.begin_ts());
-        let mut pass = StatisticsPass::new();
+        let pairs: Vec<_> = history.labels.iter().map(|label| (*label, history.graph.balance)).collect();
+        let mut pass = StatisticsPass::with_values(&pairs);
         let store = history.graph.manager.store().clone();
         let mut steps = 0;
         while !pass.step(&store.view(Snapshot::committed(held.begin_ts())), 1) {
@@ -127,7 +131,9 @@ fn a_pass_in_small_steps_sees_its_snapshot_beside_commits_and_compaction() {
             steps += 1;
         }
         assert!(steps > 1, "a page is a step");
-        assert_eq!(pass.finish(&store, held.begin_ts()).labels(), expected.labels());
+        let found = pass.finish(&store, held.begin_ts());
+        assert_eq!(found.labels(), expected.labels());
+        check_values(&held, &found);
     }
 }
 
@@ -234,6 +240,27 @@ fn workers_measure_after_the_first_request_and_refresh_after_large_changes() {
     assert!(graph.manager.dated_statistics().unwrap().is_stale);
     wait_for("the refresh", || !graph.manager.dated_statistics().unwrap().is_stale);
     assert_eq!(graph.manager.statistics().unwrap().vertices(), 1_011);
+    check_statistics(&graph.manager);
+}
+
+#[test]
+fn values_come_with_a_pass_after_they_were_asked_for() {
+    let graph = Graph::new();
+    graph.persons(10);
+    graph.manager.statistics();
+    wait_for("the first pass", || graph.manager.statistics().is_some());
+    let first = graph.manager.statistics().unwrap();
+    assert_eq!(first.values(), []);
+    // Of more than can be counted, those that were asked for last are.
+    let catalog = graph.manager.store().catalog();
+    let ask = |number: usize| graph.manager.ask_values(&[(graph.person, catalog.intern_key(&format!("k{number}")))]);
+    (0..2 * COUNTED_VALUES_MAX).for_each(ask);
+    graph.manager.ask_values(&[(graph.person, graph.balance)]);
+    let is_known = || graph.manager.statistics().unwrap().values_of(graph.person, graph.balance).is_some();
+    wait_for("the pass with values", is_known);
+    let second = graph.manager.statistics().unwrap();
+    assert_eq!(second.values().len(), COUNTED_VALUES_MAX);
+    assert!(second.edition() != first.edition(), "plans tell them apart, though they are of one snapshot");
     check_statistics(&graph.manager);
 }
 

@@ -270,7 +270,7 @@ pub enum InspectCommand {
         /// Only edges with this label
         #[arg(long, value_name = "LABEL")]
         edge: Option<String>,
-        /// Also how many vertices have degrees from each power of two on
+        /// Also how many vertices have degrees from each power of two on, and which values are frequent
         #[arg(long)]
         histogram: bool,
         /// Also which part of the edges leads to vertices of each label

@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use mangrove_flow::{NodeRuntime, QueryControl};
-use mangrove_graph::statistics::Statistics;
+use mangrove_graph::statistics::{Edition, Statistics};
 use mangrove_graph::{Catalog, Error, ErrorKind, GraphView, IndexInfo, LabelSetId, Result, Share, Value};
 use mangrove_plan::explain::with_literals;
 use mangrove_plan::physical::Requirements;
-use mangrove_plan::{Figures, KnownConnections, PhysicalPlan};
+use mangrove_plan::{CountGuard, CountValues, Figures, KnownConnections, PhysicalPlan};
 use mangrove_steps::{DescribedOperator, ExecutionContext, Rows, SideEffects, build};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
@@ -106,20 +106,23 @@ pub(crate) struct MadeFor {
     /// keep the plan. It still prevents another database from getting the same address.
     database: Weak<()>,
     indexes: Vec<IndexInfo>,
-    /// The snapshot of the statistics, or that there were none; `None` if the plan is the same for all statistics.
-    statistics_as_of: Option<Option<u64>>,
+    /// The edition of the statistics, or that there were none; `None` if the plan is the same for all statistics.
+    statistics: Option<Option<Edition>>,
     /// The epoch of the facts about edges that the plan relies on; `None` if it relies on none.
     connection_epoch: Option<u64>,
+    /// How many elements tests take with the values of its runs.
+    values: Vec<CountGuard>,
 }
 
 impl MadeFor {
     pub fn new(
         database: &DatabaseIdentity,
         indexes: Vec<IndexInfo>,
-        statistics_as_of: Option<Option<u64>>,
+        statistics: Option<Option<Edition>>,
         connection_epoch: Option<u64>,
+        values: Vec<CountGuard>,
     ) -> Self {
-        MadeFor { database: Arc::downgrade(&database.identity), indexes, statistics_as_of, connection_epoch }
+        MadeFor { database: Arc::downgrade(&database.identity), indexes, statistics, connection_epoch, values }
     }
 }
 
@@ -140,14 +143,18 @@ pub(crate) struct PlannedQuery {
     idle_most: AtomicUsize,
     /// The number of operators, with nested ones.
     operators: usize,
+    /// The bytes of the plan and its instances, as they are counted in the figures.
+    bytes: AtomicUsize,
     figures: Arc<PlanFigures>,
 }
 
 /// The figures of a traversal's plan.
 #[derive(Debug, Default)]
 pub(crate) struct PlanFigures {
-    /// An estimate of the bytes of the plan and its instances.
-    pub bytes: AtomicUsize,
+    /// What its plans are expected to take, before there are any.
+    expected_bytes: usize,
+    /// An estimate of the bytes of its plans and their instances.
+    of_plans: AtomicUsize,
     /// How often the plan was found in the cache.
     pub hits: AtomicU64,
     /// The number of complete runs that were timed: one in [`RUNS_PER_TIMED`] of each instance.
@@ -159,7 +166,15 @@ pub(crate) struct PlanFigures {
 impl PlanFigures {
     /// The figures of a plan that is to be made, and expected to take so many bytes.
     pub fn expected(bytes: usize) -> Self {
-        PlanFigures { bytes: bytes.into(), ..PlanFigures::default() }
+        PlanFigures { expected_bytes: bytes, ..PlanFigures::default() }
+    }
+
+    /// An estimate of the bytes of its plans and their instances.
+    pub fn bytes(&self) -> usize {
+        match self.of_plans.load(Ordering::Relaxed) {
+            0 => self.expected_bytes,
+            bytes => bytes,
+        }
     }
 
     /// The mean time of a run in microseconds; `None` if none was timed.
@@ -188,6 +203,7 @@ impl PlannedQuery {
             idle: Mutex::default(),
             idle_most: AtomicUsize::new(1),
             operators,
+            bytes: AtomicUsize::new(0),
             figures,
         };
         planned.show_bytes(1);
@@ -196,29 +212,36 @@ impl PlannedQuery {
 
     /// Returns true if the plan was made with statistics.
     pub fn has_statistics(&self) -> bool {
-        self.made_for.statistics_as_of.flatten().is_some()
+        self.made_for.statistics.flatten().is_some()
     }
 
-    /// Returns true if the plan was made for this database with these indexes, with statistics of this snapshot, and with
+    /// Returns true if the plan was made for this database with these indexes, with statistics of this edition, and with
     /// facts about edges of this epoch, which was read after the snapshot of the run was taken (PLAN-13).
     pub fn is_for(
         &self,
         database: &DatabaseIdentity,
         indexes: &[IndexInfo],
-        statistics_as_of: &dyn Fn() -> Option<u64>,
+        edition: &dyn Fn() -> Option<Edition>,
         connection_epoch: Option<u64>,
     ) -> bool {
         std::ptr::eq(self.made_for.database.as_ptr(), Arc::as_ptr(&database.identity))
             && self.made_for.indexes == indexes
-            && self.made_for.statistics_as_of.is_none_or(|made_for| made_for == statistics_as_of())
+            && self.made_for.statistics.is_none_or(|made_for| made_for == edition())
             && self.made_for.connection_epoch.is_none_or(|made_for| Some(made_for) == connection_epoch)
+    }
+
+    /// Returns true if tests take about as many elements with these literals as with those that the plan was made for.
+    /// With others it would have the same results, and might be slow.
+    pub fn suits(&self, literals: &[Value], counter: &dyn CountValues) -> bool {
+        self.made_for.values.iter().all(|guard| guard.admits(literals, counter))
     }
 
     /// Shows the bytes of the plan with so many instances.
     fn show_bytes(&self, instances: usize) {
         let instance = INSTANCE_BYTES + self.operators * INSTANCE_OPERATOR_BYTES;
         let bytes = size_of::<Self>() + self.operators * PLAN_OPERATOR_BYTES + instances * instance;
-        self.figures.bytes.store(bytes, Ordering::Relaxed);
+        let before = self.bytes.swap(bytes, Ordering::Relaxed);
+        self.figures.of_plans.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
     }
 
     /// An instance that has begun a run: an idle one, or else a new one.
@@ -279,6 +302,12 @@ impl PlannedQuery {
             self.idle_most.store(idle.len(), Ordering::Relaxed);
             self.show_bytes(idle.len());
         }
+    }
+}
+
+impl Drop for PlannedQuery {
+    fn drop(&mut self) {
+        self.figures.of_plans.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
     }
 }
 

@@ -2,21 +2,23 @@
 //!
 //! A [`Prepared`] is parsed and rewritten once. Its physical plan is made for its first run, and again for a run on
 //! another database or with other indexes. If the order of its steps depends on statistics, newer ones make a new plan,
-//! too. A plan may rely on facts about edges, which only read-only transactions offer (PLAN-13). Other transactions then
-//! run a second plan. Traversals that differ only in literals share a [`PreparedShape`], if their literals pass its guards (PLAN-3).
+//! too. If estimates of a plan depend on the values of its run, other values may get a plan of their own. A plan may rely
+//! on facts about edges, which only read-only transactions offer (PLAN-13). Other transactions then run plans of their
+//! own. Traversals that differ only in literals share a [`PreparedShape`], if their literals pass its guards (PLAN-3).
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use mangrove_flow::QueryLimits;
 use mangrove_flow::schedule::Tenant;
-use mangrove_graph::statistics::{IndexStatistics, Statistics};
-use mangrove_graph::{Catalog, GraphView, IndexInfo, Result, Value};
+use mangrove_graph::statistics::Statistics;
+use mangrove_graph::{Catalog, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelSetId, Result, Value};
 use mangrove_gremlin::{Bytecode, Terminal};
 use mangrove_plan::literals::{self, Guard, Literals};
 use mangrove_plan::logical::{Configuration, Traversal};
-use mangrove_plan::{GraphFacts, KnownConnections, PlanOptions, UsableIndex};
+use mangrove_plan::{CountValues, GraphFacts, KnownConnections, PlanOptions, RunValues, UsableIndex};
+use mangrove_store::Store;
+use mangrove_txn::TransactionManager;
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
@@ -52,10 +54,11 @@ pub(super) struct PreparedShape {
     may_choose_indexes: bool,
     /// True if a plan may rely on facts about edges.
     may_use_connections: bool,
-    /// The plan for the database and the indexes of the last run, with its instances.
-    planned: Mutex<Option<Arc<PlannedQuery>>>,
-    /// If a plan may rely on facts about edges: the plan for transactions that offer none.
-    planned_without_facts: Mutex<Option<Arc<PlannedQuery>>>,
+    /// The plans for the database and the indexes of the last run, with their instances: one for each way in which
+    /// estimates depend on the values of a run.
+    planned: Mutex<Vec<Arc<PlannedQuery>>>,
+    /// If a plan may rely on facts about edges: the plans for transactions that offer none.
+    planned_without_facts: Mutex<Vec<Arc<PlannedQuery>>>,
     /// The bytes of the rewritten traversal.
     own_bytes: usize,
     /// The figures of the plan.
@@ -77,6 +80,9 @@ pub(super) struct ToPrepare<'a> {
     pub literals: &'a [Value],
     pub options: PlanOptions,
 }
+
+/// A traversal has at most so many plans for the values of a run, and one more for all other values.
+const VALUE_PLANS_MAX: usize = 4;
 
 /// An estimate of the bytes of a step: the step, its names, and the conditions in it.
 const STEP_BYTES: usize = 640;
@@ -109,8 +115,8 @@ impl PreparedShape {
             rules,
             options,
             answer: given.answer,
-            planned: Mutex::new(None),
-            planned_without_facts: Mutex::new(None),
+            planned: Mutex::default(),
+            planned_without_facts: Mutex::default(),
             figures_without_facts: Arc::default(),
             own_bytes: size_of::<Self>() + steps * STEP_BYTES,
             figures: Arc::new(PlanFigures::expected(steps * PLANNED_STEP_BYTES)),
@@ -127,8 +133,7 @@ impl PreparedShape {
     /// counted with what they usually take.
     pub fn bytes(&self) -> usize {
         let guards = self.guards.capacity() * size_of::<Guard>();
-        let plans = [&self.figures, &self.figures_without_facts];
-        let planned: usize = plans.iter().map(|figures| figures.bytes.load(Ordering::Relaxed)).sum();
+        let planned = self.figures.bytes() + self.figures_without_facts.bytes();
         self.own_bytes + guards + self.shown.len() + planned
     }
 
@@ -295,15 +300,9 @@ impl Prepared {
         }
     }
 
-    /// The plan for the graph of a database as a transaction sees it. `statistics` returns those of the graph, and
-    /// `index_sizes` the sizes that its indexes have now.
-    pub(crate) fn plan(
-        &self,
-        database: &DatabaseIdentity,
-        statistics: &dyn Fn() -> Option<Arc<Statistics>>,
-        index_sizes: &dyn Fn() -> Vec<IndexStatistics>,
-        view: &dyn GraphView,
-    ) -> Result<Arc<PlannedQuery>> {
+    /// The plan of a run on the graph of a database, as a transaction sees it. If several plans suit, the oldest serves.
+    pub(crate) fn plan(&self, graph: &GraphToPlan<'_>) -> Result<Arc<PlannedQuery>> {
+        let GraphToPlan { database, statistics, manager, view } = *graph;
         let indexes = view.indexes();
         let shape = &*self.shape;
         // Read after the snapshot of the transaction was taken (PLAN-13).
@@ -313,27 +312,39 @@ impl Prepared {
             false => (&shape.planned, &shape.figures),
         };
         let mut cached = planned.lock();
-        if let Some(planned) = &*cached
-            && planned.is_for(database, &indexes, &|| statistics().map(|statistics| statistics.as_of), epoch)
-        {
+        let edition = || statistics().map(|statistics| statistics.edition());
+        let is_current = |planned: &PlannedQuery| planned.is_for(database, &indexes, &edition, epoch);
+        let suits = |planned: &PlannedQuery| is_current(planned) && planned.suits(&self.lifted, graph);
+        if let Some(planned) = cached.iter().find(|planned| suits(planned)) {
             return Ok(planned.clone());
         }
+        cached.retain(|planned| is_current(planned));
         let may_choose_indexes = shape.may_choose_indexes && indexes.len() > 1;
         let statistics = if shape.may_use_statistics || may_choose_indexes { statistics() } else { None };
-        let sizes = if may_choose_indexes { index_sizes() } else { Vec::new() };
-        let as_of = statistics.as_ref().map(|statistics| statistics.as_of);
+        let sizes = if may_choose_indexes { manager.store().index_sizes() } else { Vec::new() };
+        let edition = statistics.as_ref().map(|statistics| statistics.edition());
+        let counts = Counts { store: manager.store().clone(), statistics: statistics.clone() };
+        // The last plan is made without values, and suits all of them.
+        let values = match cached.len() < VALUE_PLANS_MAX {
+            true => RunValues::new(self.lifted.clone(), Box::new(counts)),
+            false => RunValues::default(),
+        };
         let facts = GraphFacts {
             indexes: usable_indexes(&indexes, view.catalog()),
             sizes,
             figures: statistics.and_then(|statistics| database.figures(statistics, view.catalog())),
             connections: epoch.and_then(|_| database.connections(view)),
+            values,
         };
         let epoch = facts.connections.as_ref().map(KnownConnections::epoch);
         let plan = mangrove_plan::lower_with(&shape.traversal, &shape.configuration, &facts, shape.options)?;
         let connection_epoch = epoch.filter(|_| plan.uses_connections);
-        let made_for = MadeFor::new(database, indexes, plan.uses_statistics.then_some(as_of), connection_epoch);
-        let planned = PlannedQuery::new(made_for, plan, figures.clone());
-        Ok(cached.insert(Arc::new(planned)).clone())
+        let edition = plan.uses_statistics.then_some(edition);
+        let made_for = MadeFor::new(database, indexes, edition, connection_epoch, facts.values.guards());
+        manager.ask_values(&facts.values.lacking());
+        let planned = Arc::new(PlannedQuery::new(made_for, plan, figures.clone()));
+        cached.push(planned.clone());
+        Ok(planned)
     }
 
     /// One of its plans as text.
@@ -344,6 +355,57 @@ impl Prepared {
         text.push_str(&mangrove_plan::explain::explain(plan));
         text
     }
+}
+
+/// What is known about a graph while a plan for it is made.
+#[derive(Clone, Copy)]
+pub(crate) struct GraphToPlan<'a> {
+    pub database: &'a DatabaseIdentity,
+    /// Returns the statistics of the graph.
+    pub statistics: &'a dyn Fn() -> Option<Arc<Statistics>>,
+    pub manager: &'a TransactionManager,
+    pub view: &'a dyn GraphView,
+}
+
+/// What is counted of values: the entries of the indexes of a store, and the values in statistics.
+struct Counts {
+    store: Arc<Store>,
+    statistics: Option<Arc<Statistics>>,
+}
+
+impl CountValues for Counts {
+    fn entries(&self, index: IndexId, prefix: &[Value], range: &IndexRange) -> Option<u64> {
+        self.store.expected_entries(index, prefix, range)
+    }
+
+    fn values(&self, labels: &[LabelSetId], key: KeyId, range: &IndexRange) -> Option<u64> {
+        counted_values(self.statistics.as_deref()?, labels, key, range)
+    }
+
+    fn key(&self, name: &str) -> Option<KeyId> {
+        self.store.catalog().key(name)
+    }
+}
+
+/// A run looks counts up in the newest statistics, for which its plan was made.
+impl CountValues for GraphToPlan<'_> {
+    fn entries(&self, index: IndexId, prefix: &[Value], range: &IndexRange) -> Option<u64> {
+        self.manager.store().expected_entries(index, prefix, range)
+    }
+
+    fn values(&self, labels: &[LabelSetId], key: KeyId, range: &IndexRange) -> Option<u64> {
+        counted_values(&*(self.statistics)()?, labels, key, range)
+    }
+
+    fn key(&self, name: &str) -> Option<KeyId> {
+        self.view.catalog().key(name)
+    }
+}
+
+/// About how many values in a range the vertices of label sets have; `None` if those of a label set are not counted.
+fn counted_values(statistics: &Statistics, labels: &[LabelSetId], key: KeyId, range: &IndexRange) -> Option<u64> {
+    let count = |label: &LabelSetId| Some(statistics.values_of(*label, key)?.expected(range));
+    Some(labels.iter().map(count).sum::<Option<f64>>()?.round() as u64)
 }
 
 /// Indexes with the names that plans look for.

@@ -16,7 +16,7 @@ struct Wanted<'a> {
     label: Option<&'a str>,
     /// The same of edges.
     edge: Option<&'a str>,
-    /// Also rows for the buckets of degrees.
+    /// Also rows for the buckets of degrees and for values.
     histogram: bool,
     /// Also rows for the labels that edges lead to.
     ends: bool,
@@ -58,6 +58,7 @@ pub(super) fn statistics(database: &Database, arguments: &Arguments<'_>) -> Resu
         wanted.add_label(label, &mut rows);
     }
     wanted.add_indexes(database, statistics, &mut rows);
+    wanted.add_values(statistics, &mut rows);
     Ok(rows)
 }
 
@@ -140,6 +141,31 @@ impl Wanted<'_> {
                 ("end", self.name(*end)),
                 ("part", (*part).into()),
             ]));
+        }
+    }
+
+    /// The keys whose values are counted; with `histogram` also the values that are frequent, and the bounds of parts with
+    /// equally many of the others.
+    fn add_values(&self, statistics: &Statistics, rows: &mut Vec<Value>) {
+        for known in statistics.values().iter().filter(|known| self.has(self.label, known.label)) {
+            let about = |fact: &str| {
+                [
+                    ("fact", fact.into()),
+                    ("label", self.name(known.label)),
+                    ("key", Value::String(self.catalog.key_name(known.key))),
+                ]
+            };
+            let figures = [("values", count(known.values)), ("distinct", count(known.distinct))];
+            rows.push(row(about("values").into_iter().chain(figures)));
+            if !self.histogram {
+                continue;
+            }
+            rows.extend(known.frequent().iter().map(|(value, times)| {
+                row(about("value").into_iter().chain([("value", value.clone()), ("values", count(*times))]))
+            }));
+            rows.extend(known.parts().map(|(from, values)| {
+                row(about("part").into_iter().chain([("value_from", from.clone()), ("values", count(values as u64))]))
+            }));
         }
     }
 

@@ -109,6 +109,21 @@ pub enum IndexRange {
 }
 
 impl IndexRange {
+    /// The texts with this beginning. They come after the beginning itself, and before the text whose last character is
+    /// the next one. If there is no next character, no text is greater and has another beginning.
+    pub fn beginning_with(beginning: &str) -> Self {
+        let mut above: Vec<char> = beginning.chars().collect();
+        let high = loop {
+            let Some(last) = above.pop() else { break None };
+            // The range leaves out the code points that are no characters.
+            if let Some(next) = (last..=char::MAX).nth(1) {
+                above.push(next);
+                break Some((Value::from(above.into_iter().collect::<String>().as_str()), false));
+            }
+        };
+        IndexRange::Between { low: Some((Value::from(beginning), true)), high }
+    }
+
     /// Returns true if `has(key, P)` holds for a value: equality is [`watched::equal`], and a value passes a bound only
     /// if the two are comparable (`gt(1)` takes no string). Scans with a condition take these values.
     pub fn holds(&self, value: &Value) -> bool {

@@ -23,23 +23,20 @@
 use std::cell::RefCell;
 
 use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, Statistics};
-use mangrove_graph::{Direction, ElementKind, LabelSetId};
-use mangrove_gremlin::Comparison;
+use mangrove_graph::{Direction, LabelSetId};
 
 pub(super) use super::memo::Place;
 use super::memo::{Hop, Memo, Part, Whereabouts};
+use super::selectivity::{labels_of, narrowed};
 use super::{Atom, QueryGraph, Variable};
-use crate::facts::{Figures, GraphFacts, UsableIndex};
-use crate::logical::{Condition, Name, Test};
+use crate::facts::{Figures, GraphFacts};
+use crate::logical::Name;
 use crate::physical::EdgesOf;
 
 /// The vertices that a label, and a graph without statistics, is taken to have.
 const UNKNOWN_VERTICES: f64 = 10_000.0;
 /// The edges that a vertex is taken to have along a label and a direction.
 const UNKNOWN_DEGREE: f64 = 4.0;
-/// The part of the vertices that a condition is taken to leave.
-const RANGE: f64 = 0.3;
-const MOST: f64 = 0.9;
 
 /// What is known about the members of a query graph.
 pub(super) struct Estimator<'a> {
@@ -114,7 +111,8 @@ impl<'a> Estimator<'a> {
             let sets = LabelSets::of(&labels, figures);
             let taken = estimator.label_sets().filter(|label| sets.takes(label.label));
             let vertices = statistics.map_or(UNKNOWN_VERTICES, |_| taken.map(|label| label.vertices as f64).sum());
-            let (part, is_found) = narrowed(variable, vertices, statistics, &facts.indexes);
+            let labels = estimator.label_sets().filter(|label| sets.takes(label.label));
+            let (part, is_found) = narrowed(variable, vertices, labels, statistics, facts);
             estimator.ends.push((sets, part));
             estimator.is_found.push(is_found);
         }
@@ -428,96 +426,4 @@ fn normalize(parts: &mut [Part]) -> f64 {
 
 fn follows(direction: Direction, table: EdgeTable) -> bool {
     direction == Direction::Both || direction == table.direction
-}
-
-fn labels_of(condition: &Condition) -> Option<&[Name]> {
-    match condition {
-        Condition::LabelIn(names) => Some(names),
-        _ => None,
-    }
-}
-
-/// The part of so many vertices of a variable's labels that its other conditions leave, and whether they are found
-/// without a scan.
-fn narrowed(
-    variable: &Variable,
-    vertices: f64,
-    statistics: Option<&Statistics>,
-    indexes: &[UsableIndex],
-) -> (f64, bool) {
-    let all = vertices.max(1.0);
-    if let Some(ids) = &variable.ids {
-        return ((ids.len() as f64 / all).min(1.0), true);
-    }
-    let narrowing = Narrowing { variable, all, statistics, indexes };
-    let (part, is_found) = narrowing.of_all(&variable.conditions);
-    (part.clamp(f64::MIN_POSITIVE, 1.0), is_found)
-}
-
-/// What conditions leave of the vertices of a variable's labels.
-struct Narrowing<'a> {
-    variable: &'a Variable,
-    /// How many vertices there are, at least 1.
-    all: f64,
-    statistics: Option<&'a Statistics>,
-    indexes: &'a [UsableIndex],
-}
-
-impl Narrowing<'_> {
-    /// The part that conditions leave together, and whether one of them finds its vertices.
-    fn of_all(&self, conditions: &[Condition]) -> (f64, bool) {
-        let each = conditions.iter().map(|condition| self.of(condition));
-        each.fold((1.0, false), |(part, is_found), (left, finds)| (part * left, is_found | finds))
-    }
-
-    fn of(&self, condition: &Condition) -> (f64, bool) {
-        match condition {
-            Condition::Id(test) => match test.equal_operands() {
-                Some(ids) => (ids.len() as f64 / self.all, true),
-                None => (RANGE, false),
-            },
-            Condition::Property(key, test) => {
-                let index = index_of(key, self.variable, self.indexes);
-                let distinct = index.map(|index| {
-                    let known = self.statistics.and_then(|all| all.index(index.info.id));
-                    known.map_or(self.all, |of| of.distinct as f64)
-                });
-                let distinct = distinct.unwrap_or(self.all.sqrt()).max(1.0);
-                (values_taken(test).map_or(RANGE, |values| values / distinct), index.is_some())
-            }
-            Condition::AnyOf(branches) => {
-                let each = branches.iter().map(|branch| self.of_all(branch));
-                let (part, is_found) = each.fold((0.0, true), |(part, all), (left, finds)| (part + left, all & finds));
-                (part.min(1.0), is_found)
-            }
-            Condition::Label(_) => (RANGE, false),
-            Condition::HasKey(_) | Condition::HasNot(_) => (MOST, false),
-            Condition::LabelIn(_) | Condition::PropertyKey(_) | Condition::PropertyValue(_) => (1.0, false),
-        }
-    }
-}
-
-/// An index that finds the vertices with a value of a key.
-fn index_of<'a>(key: &Name, variable: &Variable, indexes: &'a [UsableIndex]) -> Option<&'a UsableIndex> {
-    let labels = || variable.conditions.iter().filter_map(labels_of).flatten();
-    let covers = |index: &&UsableIndex| {
-        let takes_label = index.label.as_ref().is_none_or(|label| labels().any(|name| name == label));
-        index.info.element == ElementKind::Vertex && takes_label
-    };
-    indexes.iter().filter(covers).find(|index| index.keys.first() == Some(key))
-}
-
-/// How many values a test takes, if it takes some values of many.
-fn values_taken(test: &Test) -> Option<f64> {
-    match test {
-        Test::Compare(Comparison::Eq, _) => Some(1.0),
-        Test::Within(operands) => Some(operands.len() as f64),
-        Test::Compare(..)
-        | Test::Without(_)
-        | Test::Text(..)
-        | Test::TypeOf(_)
-        | Test::And(_)
-        | Test::Or(_)
-        | Test::Not(_) => None,
-    }
 }

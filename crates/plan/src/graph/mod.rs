@@ -32,6 +32,7 @@ mod expected;
 mod memo;
 mod preconditions;
 mod progress;
+mod selectivity;
 mod tally;
 #[cfg(test)]
 mod tests;

@@ -271,6 +271,34 @@ impl PropertyIndex {
         Ok(true)
     }
 
+    /// About how many candidates there are for these values under the first keys and a range under the next key; `None`
+    /// if the index does not answer that. Costs two searches for each value. In a hash index the number is exact, in an
+    /// ordered one as [`OrderedEntries::count`] says.
+    pub(crate) fn candidate_count(&self, prefix: &[Value], range: &IndexRange) -> Option<u64> {
+        let used = prefix.len() + 1;
+        let all = self.entry_count.load(Ordering::Relaxed);
+        match (range, &self.entries) {
+            (IndexRange::Equal(values), IndexEntries::Hash(entries)) if used == self.info.keys.len() => {
+                let count = |value: &Value| {
+                    let key = prefix.iter().chain([value]).cloned().collect();
+                    entries.count(IndexKey::new(key).hash_equal()) as u64
+                };
+                Some(values.iter().map(count).sum())
+            }
+            (IndexRange::Equal(values), IndexEntries::Ordered(entries)) if used <= self.info.keys.len() => {
+                let count = |value: &Value| {
+                    let limit = (value.clone(), true);
+                    entries.count(&Interval { prefix, low: Some(&limit), high: Some(&limit) }, all)
+                };
+                Some(values.iter().map(count).sum())
+            }
+            (IndexRange::Between { low, high }, IndexEntries::Ordered(entries)) if used <= self.info.keys.len() => {
+                Some(entries.count(&Interval { prefix, low: low.as_ref(), high: high.as_ref() }, all))
+            }
+            _ => None,
+        }
+    }
+
     /// Appends the elements that may have exactly these values.
     pub(crate) fn equal_candidates(&self, key: &IndexKey, out: &mut Vec<ElementBits>) {
         match &self.entries {
@@ -413,6 +441,37 @@ mod tests {
                 assert_eq!(candidates(&index, &[], &first).len(), 11, "with the one that lacks the second key");
             }
         }
+    }
+
+    /// Value `n` has about `4_000 / n` entries, so some values fill several leaves and most lie many in a leaf.
+    #[test]
+    fn counts_of_ranges_are_near_the_number_of_candidates() {
+        let memory = Memory::new(u64::MAX);
+        let indexes = [index(1, false, &memory), index(1, true, &memory)];
+        let mut elements = 0;
+        for value in 1..400_i64 {
+            for _ in 0..4_000 / value {
+                elements += 1;
+                indexes.iter().for_each(|index| index.add(one(value), vertex(elements), None, &memory));
+            }
+        }
+        let value = |n: i64| Value::from(n);
+        for index in &indexes {
+            for n in [1, 2, 7, 50, 399, 400] {
+                let range = IndexRange::Equal(vec![value(n), value(1_000)]);
+                let (count, found) = (index.candidate_count(&[], &range), candidates(index, &[], &range).len() as u64);
+                let count = count.expect("both answer equality");
+                assert!(count.abs_diff(found) <= found / 3, "{n}: {count} for {found}");
+            }
+        }
+        for (low, high) in [(1, 2), (3, 30), (30, 300), (250, 251), (300, 900), (500, 900), (9, 3)] {
+            let range = IndexRange::Between { low: Some((value(low), true)), high: Some((value(high), false)) };
+            let found = candidates(&indexes[1], &[], &range).len() as u64;
+            let count = indexes[1].candidate_count(&[], &range).expect("an ordered index answers a range");
+            assert!(count.abs_diff(found) <= found / 3, "{low} to {high}: {count} for {found}");
+            assert_eq!(indexes[0].candidate_count(&[], &range), None);
+        }
+        assert_eq!(indexes[1].candidate_count(&[value(1)], &IndexRange::Equal(vec![value(1)])), None);
     }
 
     #[test]

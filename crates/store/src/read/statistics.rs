@@ -10,6 +10,8 @@
 //!
 //! Of the edges of each table, some are followed, so that it is known to which label sets they lead (`ends`).
 //!
+//! The values of some keys are counted, too: those that the caller names (`values`).
+//!
 //! Pair moments need the degrees of a vertex in two tables at once, so those of one page are kept in columns. A label
 //! set with few tables has a column for each. Which tables of another one have the most edges is known only at the end,
 //! so a second round over its pages makes their moments.
@@ -17,16 +19,18 @@
 mod columns;
 mod ends;
 mod tally;
+mod values;
 
 use std::collections::BTreeMap;
 
 use mangrove_graph::statistics::{EdgeTable, Statistics};
-use mangrove_graph::{Direction, LabelSetId};
+use mangrove_graph::{Direction, KeyId, LabelSetId};
 use mangrove_reclaim::epoch;
 
 use self::columns::Columns;
 use self::ends::Sources;
 use self::tally::LabelTally;
+use self::values::ValueTally;
 use crate::adjacency::clean_run_len;
 use crate::page::{Tablet, VertexPage};
 use crate::read::scan::count_page;
@@ -57,6 +61,7 @@ pub struct StatisticsPass {
     labels: BTreeMap<LabelSetId, LabelTally>,
     /// How many tables are sorted into buckets.
     bucketed: usize,
+    values: BTreeMap<(LabelSetId, KeyId), ValueTally>,
     buffers: Buffers,
 }
 
@@ -75,6 +80,7 @@ impl Default for StatisticsPass {
             round: Round::Counting,
             labels: BTreeMap::new(),
             bucketed: 0,
+            values: BTreeMap::new(),
             buffers: Buffers::default(),
         }
     }
@@ -84,6 +90,13 @@ impl StatisticsPass {
     /// A pass that begins at the first page.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// As [`StatisticsPass::new`]. The pass also counts the values of the vertices of each of these label sets under the
+    /// key that is given with it.
+    pub fn with_values(pairs: &[(LabelSetId, KeyId)]) -> Self {
+        let values = pairs.iter().map(|pair| (*pair, ValueTally::default())).collect();
+        StatisticsPass { values, ..Self::default() }
     }
 
     /// Goes on until about this many descriptors and edges were looked at. All steps of a pass read one snapshot, which
@@ -112,13 +125,15 @@ impl StatisticsPass {
 
     /// The bytes that the pass itself takes, without its buffers for one page.
     pub fn bytes(&self) -> usize {
-        self.labels.values().map(LabelTally::bytes).sum()
+        let values = self.values.values().map(ValueTally::bytes).sum::<usize>();
+        self.labels.values().map(LabelTally::bytes).sum::<usize>() + values
     }
 
     /// The statistics of a complete pass over a snapshot at this timestamp. Figures of indexes are those of now.
     pub fn finish(self, store: &Store, as_of: u64) -> Statistics {
         let labels = self.labels.into_iter().filter_map(|(label, tally)| tally.finish(label)).collect();
-        Statistics::new(as_of, labels, store.index_sizes())
+        let values = self.values.into_iter().map(|(pair, tally)| tally.finish(pair)).collect();
+        Statistics::new(as_of, labels, store.index_sizes()).with_values(values)
     }
 
     /// Begins the second round. Returns false if no label set needs it.
@@ -145,6 +160,10 @@ impl StatisticsPass {
         if self.round == Round::Counting {
             let are_kept_counts_seen = view.snapshot.txn == 0 && view.store.installing.is_idle();
             tally.vertices += count_page(&page.core, &view.snapshot, are_kept_counts_seen);
+            let label = page.core.label;
+            for (&(_, key), values) in self.values.range_mut((label, KeyId(0))..=(label, KeyId(u32::MAX))) {
+                looked += VALUE_WORDS * values.add_page(view, (tablet, self.at.page), key, &pin);
+            }
         }
         let Buffers { words, columns, sources } = &mut self.buffers;
         columns.clear();
@@ -203,6 +222,9 @@ impl StatisticsPass {
         looked
     }
 }
+
+/// A value is read in the time in which so many words are looked at.
+const VALUE_WORDS: usize = 8;
 
 /// So many products of degrees are made in the time in which a word is looked at.
 const PAIRS_A_WORD: usize = 4;

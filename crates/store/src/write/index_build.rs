@@ -15,7 +15,8 @@ use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::statistics::IndexStatistics;
 use mangrove_graph::{
-    ElementId, ElementKind, Error, ErrorKind, IndexId, IndexInfo, KeyId, LabelSetId, Result, UserId, VertexId,
+    ElementId, ElementKind, Error, ErrorKind, IndexId, IndexInfo, IndexRange, KeyId, LabelSetId, Result, UserId, Value,
+    VertexId,
 };
 use mangrove_reclaim::epoch;
 
@@ -121,6 +122,14 @@ impl Store {
     /// The size of each index.
     pub fn index_sizes(&self) -> Vec<IndexStatistics> {
         self.indexes.load().iter().map(|index| index.size()).collect()
+    }
+
+    /// About how many entries an index has for these values under its first keys and a range under the next key. They
+    /// are candidates: some may be of older values. `None` if there is no such index, or if it does not answer that.
+    /// Reads no values of elements; takes well below a microsecond for a range.
+    pub fn expected_entries(&self, index: IndexId, prefix: &[Value], range: &IndexRange) -> Option<u64> {
+        let indexes = self.indexes.load();
+        indexes.iter().find(|known| known.info.id == index)?.candidate_count(prefix, range)
     }
 
     /// The position of a key among the keys of an index, if the index covers elements of this kind and label set.

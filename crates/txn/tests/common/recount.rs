@@ -6,10 +6,10 @@ use mangrove_graph::statistics::{
     DEGREE_BUCKETS, DegreeBucket, DegreeStatistics, EdgeTable, LabelStatistics, MOMENT_TABLES_MAX, PairMoments,
     Statistics, sort_tables,
 };
-use mangrove_graph::{Direction, GraphView, LabelSetId, VertexId};
+use mangrove_graph::{Direction, GraphView, IndexRange, LabelSetId, Value, VertexId};
 use mangrove_txn::{Transaction, TransactionManager};
 
-use super::{edges, vertices};
+use super::{edges, values, vertices};
 
 /// The degrees of the vertices that have an edge in a table.
 type Degrees = BTreeMap<VertexId, u64>;
@@ -94,6 +94,7 @@ pub fn check_statistics(manager: &TransactionManager) {
     let expected = recount(&view, view.begin_ts());
     let found = manager.measure_statistics(&mut || Ok(())).unwrap();
     check_ends(&found, &expected);
+    check_values(&view, &found);
     assert_eq!((without_ends(&found), found.as_of), (without_ends(&expected), expected.as_of));
     let (vertices, edges) = (vertices(&view).len() as u64, edges(&view).len() as u64);
     assert_eq!((found.vertices(), found.edges()), (vertices, edges));
@@ -102,6 +103,29 @@ pub fn check_statistics(manager: &TransactionManager) {
     for (found, report) in found.indexes().iter().zip(reports) {
         let known = (report.info.id, report.entries, report.distinct);
         assert_eq!((found.index, found.entries, found.distinct), known);
+    }
+}
+
+/// All values that are counted are those of the view, if they are so few that each has a count.
+#[track_caller]
+pub fn check_values(view: &dyn GraphView, found: &Statistics) {
+    let ids = vertices(view);
+    let mut labels = Vec::new();
+    view.vertex_labels(&ids, &mut labels).unwrap();
+    for known in found.values() {
+        let of_label = ids.iter().zip(&labels).filter(|(_, label)| **label == known.label);
+        let mut counts: Vec<(Value, u64)> = Vec::new();
+        for value in of_label.flat_map(|(id, _)| values(view, *id, known.key)) {
+            match counts.iter_mut().find(|(counted, _)| *counted == value) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((value, 1)),
+            }
+        }
+        let all: u64 = counts.iter().map(|(_, count)| count).sum();
+        assert_eq!((known.values, known.distinct), (all, counts.len() as u64), "{known:?}");
+        for (value, count) in counts {
+            assert_eq!(known.expected(&IndexRange::Equal(vec![value])), count as f64, "{known:?}");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod estimates;
 mod orders;
+mod selectivity;
 mod spellings;
 
 use mangrove_gremlin::{ParseOptions, Statement, parse_one};

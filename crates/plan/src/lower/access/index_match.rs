@@ -122,10 +122,17 @@ impl<'a> IndexMatch<'a> {
         Some((self.expected(facts)? / entries.max(1.0)).min(1.0))
     }
 
-    /// The values of all keys are taken to be spread evenly, and those of several keys to be as many as each other.
+    /// The entries that the values of the run have. If these are unknown, the values of all keys are taken to be spread
+    /// evenly, and those of several keys to be as many as each other.
     fn expected_of(&self, index: &UsableIndex, facts: &GraphFacts) -> Option<f64> {
         let size = facts.size(index.info.id)?;
         let (entries, distinct) = (size.entries as f64, (size.distinct as f64).max(1.0));
+        if !self.finds_one() {
+            let prefix: Vec<Operand> = self.prefix.iter().map(|(_, operand)| operand.clone()).collect();
+            if let Some(found) = facts.values.entries(index.info.id, &prefix, &self.next.1) {
+                return Some((found as f64).min(entries));
+            }
+        }
         let of_one = entries / distinct.powf(self.equalities() as f64 / index.keys.len() as f64);
         let taken = match &self.next.1 {
             test if !self.is_range => test.equal_operands().map_or(1.0, |operands| operands.len() as f64),

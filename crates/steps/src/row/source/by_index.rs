@@ -108,27 +108,12 @@ pub(super) fn index_range(test: &Test, context: &ExecutionContext) -> Result<Ind
         return Ok(IndexRange::Equal(operands.iter().map(|o| context.resolve(o)).collect::<Result<_>>()?));
     }
     if let Some(beginning) = test.beginning() {
-        return Ok(texts_from(&text_of(&context.resolve(beginning)?)?));
+        return Ok(IndexRange::beginning_with(&text_of(&context.resolve(beginning)?)?));
     }
     let (low, high) = test.range_bounds().ok_or_else(|| Error::bug("the planner looks up only equality and ranges"))?;
     let resolve = |(operand, inside): (Operand, bool)| Ok::<_, Error>((context.resolve(&operand)?, inside));
     let bound = |b: Option<(Operand, bool)>| b.map(resolve).transpose();
     Ok(IndexRange::Between { low: bound(low)?, high: bound(high)? })
-}
-
-/// The texts with this beginning. They come after the beginning itself, and before the text whose last character is the
-/// next one. If there is no next character, no text is greater and has another beginning.
-fn texts_from(beginning: &str) -> IndexRange {
-    let mut above: Vec<char> = beginning.chars().collect();
-    let high = loop {
-        let Some(last) = above.pop() else { break None };
-        // The range leaves out the code points that are no characters.
-        if let Some(next) = (last..=char::MAX).nth(1) {
-            above.push(next);
-            break Some((Value::from(above.into_iter().collect::<String>().as_str()), false));
-        }
-    };
-    IndexRange::Between { low: Some((Value::from(beginning), true)), high }
 }
 
 #[cfg(test)]
@@ -144,7 +129,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_range_has_the_texts_with_a_beginning(beginning in any_text(), text in any_text()) {
-            prop_assert_eq!(texts_from(&beginning).holds(&Value::from(&*text)), text.starts_with(&beginning));
+            prop_assert_eq!(IndexRange::beginning_with(&beginning).holds(&Value::from(&*text)), text.starts_with(&beginning));
         }
     }
 
@@ -152,7 +137,10 @@ mod tests {
     #[test]
     fn a_range_of_texts_has_nothing_that_is_not_compared_as_a_text() {
         for value in [Value::I32(1), Value::Null, Value::Bool(true)] {
-            assert!(!texts_from("").holds(&value) && !texts_from("a").holds(&value), "{value:?}");
+            assert!(
+                !IndexRange::beginning_with("").holds(&value) && !IndexRange::beginning_with("a").holds(&value),
+                "{value:?}"
+            );
         }
     }
 }

@@ -175,6 +175,11 @@ impl HashEntries {
         is_room
     }
 
+    /// How many elements there are under a hash.
+    pub(super) fn count(&self, hash: u64) -> usize {
+        self.shard(hash).read().table.get(&hash).map_or(0, Postings::len)
+    }
+
     /// Calls `each` with the elements of every hash that has more than one, until it fails.
     pub(super) fn each_group<E>(&self, mut each: impl FnMut(&[ElementBits]) -> Result<(), E>) -> Result<(), E> {
         self.shards.iter().try_for_each(|shard| {

@@ -323,6 +323,37 @@ impl OrderedEntries {
         is_whole
     }
 
+    /// About how many entries an interval has, if the index has `all`. The directory is an equi-depth histogram: the
+    /// leaves at both ends of the interval are searched, and those between count with the mean of all others. So the
+    /// number is exact for an interval of at most two leaves, or of all, unless one of these is being replaced.
+    pub(super) fn count(&self, interval: &Interval<'_>, all: u64) -> u64 {
+        let directory = self.directory.load();
+        let leaf_after = |is_before: fn(Ordering) -> bool| {
+            directory.lows.partition_point(|low| is_before(interval.position(&low.key)))
+        };
+        let (first, last) = (leaf_after(Ordering::is_lt), leaf_after(Ordering::is_le));
+        let leaves = directory.leaves.len() as u64;
+        // The entries of a leaf in the interval, and all of its entries. A retired leaf has none of its own.
+        let within = |number: usize| {
+            let mean = (all / leaves.max(1), all / leaves.max(1));
+            let Some(leaf) = directory.leaves.get(number) else { return mean };
+            let leaf = leaf.read();
+            if leaf.retired {
+                return mean;
+            }
+            let from = leaf.entries.partition_point(|entry| interval.position(&entry.key).is_lt());
+            let to = leaf.entries.partition_point(|entry| interval.position(&entry.key).is_le());
+            (to.saturating_sub(from) as u64, leaf.entries.len() as u64)
+        };
+        let (at_first, of_first) = within(first);
+        if first >= last {
+            return at_first;
+        }
+        let (at_last, of_last) = within(last);
+        let between = (last - first - 1) as u64;
+        at_first + at_last + all.saturating_sub(of_first + of_last) * between / leaves.saturating_sub(2).max(1)
+    }
+
     /// Calls `each` with the elements of every key that has more than one.
     pub(super) fn each_group<E>(&self, mut each: impl FnMut(&[ElementBits]) -> Result<(), E>) -> Result<(), E> {
         let mut outcome = Ok(());
