@@ -94,7 +94,7 @@ pub fn lower_with(
         steps_left: Cell::new(PLANNED_STEPS_MAX),
         fills_from_here: Cell::new(false),
         chooses_indexes: Cell::new(false),
-        applied: Applied::default(),
+        applied: Applied::without(&configuration.rules_off),
     };
     let may_merge = merges && !requirements.keep_earlier_objects() && !requirements.sacks;
     let mut choices: Vec<String> = choice.map(|order| format!("order: {order}")).into_iter().collect();
