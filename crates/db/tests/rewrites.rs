@@ -258,6 +258,37 @@ fn optimized_plans_answer_as_plain_ones() {
     }
 }
 
+/// Without any one of the rules that a plan used, the answer is the same.
+#[test]
+fn plans_without_one_rule_answer_as_plain_ones() {
+    let mut compared = 0;
+    for seed in 1..=3 {
+        let db = random_graph(seed);
+        for script in SCRIPTS.iter().chain(DEGREES_AND_REDUCTIONS) {
+            let rest = script.strip_prefix("g.").unwrap_or_else(|| panic!("{script} begins with a source"));
+            let plain = answer(&db, script, PlanOptions::NONE);
+            for rule in rules_used(&db, script) {
+                compared += 1;
+                let without = format!("g.with('without', '{rule}').{rest}");
+                assert_eq!(answer(&db, &without, PlanOptions::default()), plain, "seed {seed}: {without}");
+                assert!(!rules_used(&db, &without).contains(&rule), "{without} uses the rule");
+            }
+        }
+    }
+    assert!(compared > 100, "only {compared} plans use a rule");
+}
+
+/// The names of the rules that changed the plan of a traversal; none if it has no plan.
+fn rules_used(db: &Database, script: &str) -> Vec<String> {
+    let parsed = parse_one(script, &ParseOptions::default());
+    let Ok(Statement::Traversal { bytecode, .. }) = parsed else { panic!("{script}: {parsed:?}") };
+    let Ok(prepared) = Prepared::new(&bytecode, Terminal::Explain) else { return Vec::new() };
+    let plan = db.run(&prepared, &Parameters::new()).and_then(mangrove::ResultStream::collect).unwrap();
+    let [Value::String(plan)] = &plan[..] else { panic!("{script}: {plan:?}") };
+    let rules = plan.lines().find_map(|line| line.strip_prefix("rules: ")).unwrap_or_default();
+    rules.split("; ").filter(|rule| !rule.is_empty()).map(str::to_owned).collect()
+}
+
 /// A transaction with changes of its own reads pages that others do not see yet, in both isolation levels, alone and with
 /// helpers.
 #[test]

@@ -101,7 +101,7 @@ pub fn lower_with(
         steps_left: Cell::new(PLANNED_STEPS_MAX),
         fills_from_here: Cell::new(false),
         chooses_indexes: Cell::new(false),
-        applied: Applied::default(),
+        applied: Applied::without(&configuration.rules_off),
         connections,
         said: Said::default(),
     };

@@ -84,8 +84,11 @@ const PLANNER: &str = "planner";
 /// The option that says in which form `profile()` answers.
 const METRICS: &str = "metrics";
 
+/// The option with the names of rules that are not applied.
+const WITHOUT: &str = "without";
+
 /// Options that have an effect here, besides those of time limits and policies.
-const OPTIONS_HERE: [&str; 4] = [PARALLEL, TENANT, PLANNER, METRICS];
+const OPTIONS_HERE: [&str; 5] = [PARALLEL, TENANT, PLANNER, METRICS, WITHOUT];
 
 /// Options that clients send as arguments of the request, and also leave in the bytecode.
 const OF_REQUESTS: &[&str] = &["batchSize", "bulkResults", "materializeProperties", "requestId", "userAgent"];
@@ -248,12 +251,33 @@ fn option(configuration: &mut Configuration, site: &Site<'_>, key: &str, value: 
                 )));
             }
         };
+    } else if key == WITHOUT {
+        configuration.rules_off = rules_off(site, value)?;
     } else if policies::OPTIONS.contains(&key) {
         policies::read(&mut configuration.policy, site, key, value)?;
     } else if !OF_REQUESTS.contains(&key) && !mangrove_gremlin::suggest(key, options()).is_empty() {
         return Err(no_option(site, key));
     }
     Ok(())
+}
+
+/// The rules that `with("without", …)` names: one name, or a list of them.
+fn rules_off(site: &Site<'_>, given: &Argument) -> Result<Vec<&'static str>> {
+    let names = match given {
+        Argument::List(names) => names.clone(),
+        Argument::Value(Value::List(names) | Value::Set(names)) => names.iter().cloned().map(Argument::Value).collect(),
+        name => vec![name.clone()],
+    };
+    names.iter().map(|given| rule_off(site, &name(site, given, "the name of a rule")?)).collect()
+}
+
+/// The name of a rule that is not applied, if there is such a rule.
+fn rule_off(site: &Site<'_>, name: &str) -> Result<&'static str> {
+    let mut rules = crate::rules::RULES.iter().map(|rule| rule.name).chain(crate::physical_rules::names());
+    rules.clone().find(|rule| *rule == name).ok_or_else(|| {
+        let all = rules.by_ref().collect::<Vec<_>>().join("`, `");
+        site.invalid(format_args!("{WITHOUT} names rules as explain() shows them; `{name}` is none of `{all}`"))
+    })
 }
 
 fn options() -> impl Iterator<Item = &'static str> {
@@ -337,6 +361,7 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
             (configuration.timeout_millis, configuration.workers_max) = (None, None);
             (configuration.tenant, configuration.planner) = (None, None);
             configuration.metrics_as_map = false;
+            configuration.rules_off.clear();
             configuration.policy = ScopePolicy::default();
         }
         // Removing a strategy that the source does not have changes nothing.

@@ -113,6 +113,8 @@ pub struct Configuration {
     pub planner: Option<Planner>,
     /// `with("metrics", "map")`: `profile()` answers with a map, for clients that do not know TinkerPop's type.
     pub metrics_as_map: bool,
+    /// `with("without", names)`: the rules, logical and physical, that are not applied.
+    pub rules_off: Vec<&'static str>,
 }
 
 impl Configuration {

@@ -96,11 +96,26 @@ const RULES: &[Rule] = &[
     Rule { name: "pass before a limit", scope: Scope::Passing, apply: |stages, _| pass_early::apply(stages) },
 ];
 
-/// The rules that have changed something in a plan: a bit for each, in their order.
-#[derive(Default)]
-pub(crate) struct Applied(Cell<u32>);
+/// The names of all rules, in order.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
+    RULES.iter().map(|rule| rule.name)
+}
+
+/// The rules of a plan: those that may be applied, and those that have changed something. Each has a bit, in the order
+/// of the rules.
+pub(crate) struct Applied {
+    on: u32,
+    changed: Cell<u32>,
+}
 
 impl Applied {
+    /// No rule has changed anything yet. `off`: the names of the rules that are not applied.
+    pub fn without(off: &[&str]) -> Self {
+        let is_on = |(_, rule): &(usize, &Rule)| !off.contains(&rule.name);
+        let on = RULES.iter().enumerate().filter(is_on).fold(0, |on, (number, _)| on | 1 << number);
+        Applied { on, changed: Cell::new(0) }
+    }
+
     /// Rewrites a chain.
     pub fn rewrite_chain(&self, stages: &mut Vec<Stage>, is_mutating: bool, names: &Names<'_>) {
         self.apply(stages, names, |scope| scope == Scope::Chain || scope == Scope::ReadingChain && !is_mutating);
@@ -114,15 +129,16 @@ impl Applied {
 
     fn apply(&self, stages: &mut Vec<Stage>, names: &Names<'_>, is_wanted: impl Fn(Scope) -> bool) {
         for (number, rule) in RULES.iter().enumerate() {
-            if is_wanted(rule.scope) && (rule.apply)(stages, names) {
-                self.0.set(self.0.get() | 1 << number);
+            let bit = 1 << number;
+            if self.on & bit != 0 && is_wanted(rule.scope) && (rule.apply)(stages, names) {
+                self.changed.set(self.changed.get() | bit);
             }
         }
     }
 
     /// The names of the rules that have changed something, in their order.
     pub fn names(&self) -> Vec<&'static str> {
-        let changed = |(number, _): &(usize, &Rule)| self.0.get() & 1 << number != 0;
+        let changed = |(number, _): &(usize, &Rule)| self.changed.get() & 1 << number != 0;
         RULES.iter().enumerate().filter(changed).map(|(_, rule)| rule.name).collect()
     }
 }

@@ -74,5 +74,7 @@ pub fn rewrite_with(
     let is_configured = !policy.is_default() || sack.is_some() || *one_bulk;
     let work_shows = is_configured || traversal.is_mutating() || traversal.uses_side_effects();
     let facts = Facts { path, work_shows, productive_by: productive_by.is_some(), literals };
-    RULES.iter().filter(|rule| nested::apply_everywhere(traversal, rule, &facts)).map(|rule| rule.name).collect()
+    let is_on = |rule: &&Rule| !configuration.rules_off.contains(&rule.name);
+    let mut changes = |rule: &&Rule| nested::apply_everywhere(traversal, rule, &facts);
+    RULES.iter().filter(is_on).filter(|rule| changes(rule)).map(|rule| rule.name).collect()
 }

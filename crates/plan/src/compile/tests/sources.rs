@@ -196,3 +196,21 @@ fn properties_that_read_a_new_vertex_are_steps_after_it() {
     let written: Vec<String> = steps.traversal.steps.iter().flat_map(|node| written(&node.step)).collect();
     assert_eq!(written, ["a", "then a", "then b"]);
 }
+
+#[test]
+fn rules_are_switched_off_by_name() {
+    let off = |script| compiled(script).configuration.rules_off;
+    assert_eq!(off("g.with('without', 'hop over edges').V()"), ["hop over edges"]);
+    assert_eq!(
+        off("g.with('without', ['hop over edges', 'fuse neighbors']).V()"),
+        ["hop over edges", "fuse neighbors"]
+    );
+    assert!(off("g.with('without', []).V()").is_empty());
+    assert!(off("g.with('without', 'fuse neighbors').withoutStrategies(OptionsStrategy).V()").is_empty());
+    for given in ["'hop over'", "['fuse neighbors', 'hop over']"] {
+        let error = compile(&bytecode(&format!("g.with('without', {given}).V()"))).unwrap_err().to_string();
+        let says = ["`hop over` is none of `", "`hop over edges`", "`search from both ends`"];
+        assert!(says.iter().all(|part| error.contains(part)), "{error}");
+    }
+    assert!(compile(&bytecode("g.with('without', 1).V()")).is_err());
+}
