@@ -9,7 +9,23 @@
 //! snapshot, and a plan may only be chosen by them.
 
 use crate::ids::LabelSetId;
-use crate::statistics::EdgeTable;
+use crate::value::Direction;
+
+/// A direction and an edge label set, as vertices see their edges.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct EdgeTable {
+    /// [`Direction::Out`] or [`Direction::In`].
+    pub direction: Direction,
+    /// The label set of the edges.
+    pub label: LabelSetId,
+}
+
+impl EdgeTable {
+    /// The position in the order of tables: outgoing ones first.
+    pub fn order(self) -> (bool, LabelSetId) {
+        (self.direction != Direction::Out, self.label)
+    }
+}
 
 /// The facts about the edges of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -21,6 +21,7 @@ mod values;
 
 pub use values::{FREQUENT_VALUES_MAX, VALUE_BYTES_MAX, VALUE_PARTS_MAX, ValueStatistics, bytes_of, sampled_value};
 
+pub use crate::connections::EdgeTable;
 use crate::ids::{IndexId, KeyId, LabelSetId};
 use crate::value::Direction;
 
@@ -50,22 +51,6 @@ pub struct Edition {
     pub as_of: u64,
     /// A number for the pairs of label set and key whose values are counted.
     values: u64,
-}
-
-/// A direction and an edge label set, as vertices see their edges.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct EdgeTable {
-    /// [`Direction::Out`] or [`Direction::In`].
-    pub direction: Direction,
-    /// The label set of the edges.
-    pub label: LabelSetId,
-}
-
-impl EdgeTable {
-    /// The position in the order of tables: outgoing ones first.
-    pub fn order(self) -> (bool, LabelSetId) {
-        (self.direction != Direction::Out, self.label)
-    }
 }
 
 /// The vertices of one label set.

@@ -24,6 +24,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 use super::estimate::Estimator;
 use super::progress::{Building, Progress};
@@ -115,7 +116,8 @@ pub(super) fn search(
     }
     let mut best = None;
     let mut points = Points::default();
-    let mut layers = vec![0..entries.len()];
+    let mut layers: Vec<Range<usize>> = Vec::with_capacity(graph.atoms.len() + 1);
+    layers.push(0..entries.len());
     let first_join = if bound > JOINED { 1 } else { graph.atoms.len() };
     let comparisons = if joins { COMPARISONS_MAX.min((bound / COMPARED) as usize) } else { 0 };
     let mut joins = Joins { left: pairs_max / JOINS, comparisons_left: comparisons };
@@ -143,8 +145,8 @@ pub(super) fn search(
                 keep(Entry { tally, last: Last::Made(from, hop) }, &mut points, &mut entries);
             }
         }
-        let sizes = if followed >= first_join { 1..=followed / 2 } else { 1..=0 };
-        for a in sizes {
+        let most = if followed >= first_join { followed / 2 } else { 0 };
+        for a in 1..=most {
             for first in layers[a].clone() {
                 // Both layers may be the same one.
                 let seconds = layers.get(followed - a).cloned().unwrap_or_default();

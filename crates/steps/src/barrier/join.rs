@@ -257,8 +257,11 @@ mod tests {
         Rows { bindings: bindings.iter().map(column).collect(), ..Rows::of(ObjectColumn::Vertices(vertices(objects))) }
     }
 
-    /// All pairs: the slots of their object and of the binding columns, and their bulk.
-    fn joined(small: Rows, large: Rows, names: &[usize]) -> Result<Vec<(u64, Vec<Option<u64>>, u64)>> {
+    /// The slots of a pair's object and of its binding columns, and its bulk.
+    type Pair = (u64, Vec<Option<u64>>, u64);
+
+    /// All pairs.
+    fn joined(small: Rows, large: Rows, names: &[usize]) -> Result<Vec<Pair>> {
         let mut pairs = Pairs::new(small, large);
         let mut all = Vec::new();
         while let Some(rows) = pairs.take_next(names)? {
