@@ -40,6 +40,8 @@ class Profiles:
         expect(results["counts"] == {"traverserCount": 3, "elementCount": 3}, f"the results are {results}")
         scope, = [operator for operator in operators if operator.get("metrics")]
         expect(any("created" in nested["name"] for nested in scope["metrics"]), f"the scope is {scope}")
+        flows = (scan["annotations"]["flow"], scope["annotations"]["flow"])
+        expect(flows == ("sequential", "branch"), f"the flow types are {flows}")
         expect(run["id"] == "run" and run["annotations"]["scopeGroups"] == 1, f"the run is {run}")
 
     def checks(self):

@@ -133,6 +133,18 @@ fn a_profile_may_be_a_side_effect_that_is_the_result() {
 }
 
 #[test]
+fn operators_have_the_flow_types_of_grasper() {
+    let metrics = profile(&database(), "g.V().out('knows').where(__.in('knows').out('knows')).count().profile()");
+    let flow = |name| named(&metrics, name).annotation("flow").cloned();
+    let [vertices, hop, scope, count] = ["vertices", "expand out", "scope a row", "count"].map(flow);
+    assert_eq!(vertices, Some(Value::from("sequential")));
+    assert_eq!(hop, Some(Value::from("sequential")));
+    assert_eq!(scope, Some(Value::from("branch")));
+    assert_eq!(count, Some(Value::from("barrier")));
+    assert_eq!(flow("results"), None);
+}
+
+#[test]
 fn a_profile_may_be_a_map() {
     let results = database().query("g.with('metrics', 'map').V().out('knows').profile()").unwrap().collect().unwrap();
     let [Value::Map(map)] = &results[..] else { panic!("{results:?}") };

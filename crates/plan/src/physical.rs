@@ -37,7 +37,7 @@ pub use order_reader::OrderReader;
 pub use pattern_count::{CountOf, EdgesOf, Factor, FactorForm, Leg, Pairing, PatternCount, WalkPairing, Weighing};
 pub use reduced::Reduced;
 pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope, Scheduling};
-pub use traits::Role;
+pub use traits::{Flow, Role};
 
 use crate::logical::expression::{Expression, Part};
 use crate::logical::files::FileStep;

@@ -81,13 +81,14 @@ pub(crate) fn metrics(
 fn operator(id: usize, described: &DescribedOperator, stats: &OperatorStats) -> OperatorMetrics {
     let expected = described.expected_rows.map(|rows| (OperatorMetrics::EXPECTED_ROWS, rows.round() as u64));
     let measured = [(OperatorMetrics::MESSAGES, stats.messages), (OperatorMetrics::ROWS_IN, stats.rows_in)];
-    let annotations = measured.into_iter().chain(expected);
+    let numbers = measured.into_iter().chain(expected).map(|(name, number)| (name, long(number)));
+    let flow = described.flow.map(|flow| (OperatorMetrics::FLOW, Value::from(flow.name())));
     OperatorMetrics {
         id: id.to_string().into(),
         name: described.text.as_str().into(),
         nanos: stats.nanos,
         counts: counts(&[(OperatorMetrics::TRAVERSER_COUNT, stats.rows_out)]),
-        annotations: annotations.map(|(name, number)| (SmolStr::new_static(name), long(number))).collect(),
+        annotations: numbers.chain(flow).map(|(name, value)| (SmolStr::new_static(name), value)).collect(),
         nested: Vec::new(),
     }
 }
@@ -171,6 +172,8 @@ fn cores_used(worked: u64, nanos: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use mangrove_plan::physical::Flow;
+
     use super::*;
 
     fn worked(nanos: u64) -> OperatorStats {
@@ -195,6 +198,7 @@ mod tests {
         let described = |depth, name: &str| DescribedOperator {
             depth,
             text: name.to_owned(),
+            flow: (name == "count").then_some(Flow::Barrier),
             expected_rows: (name == "expand").then_some(300.4),
         };
         let descriptions = [
@@ -230,6 +234,8 @@ mod tests {
         let expand = &metrics.operators[1].nested[0].nested[0];
         assert_eq!(expand.annotation("expectedRows"), Some(&Value::I64(300)));
         assert_eq!(start.annotation("expectedRows"), None);
+        assert_eq!(metrics.operators[1].nested[1].annotation("flow"), Some(&Value::from("barrier")));
+        assert_eq!(start.annotation("flow"), None);
         assert_eq!(start.annotation("percentDur"), Some(&Value::F64(5.0)));
         assert_eq!((start.count("traverserCount"), start.count("elementCount")), (Some(3), None));
         assert_eq!((results.count("traverserCount"), results.count("elementCount")), (Some(2), Some(6)));

@@ -99,6 +99,9 @@ impl OperatorMetrics {
     /// only of operators for which statistics tell.
     pub const EXPECTED_ROWS: &str = "expectedRows";
 
+    /// The annotation with Grasper's flow type of the operator; only of this database.
+    pub const FLOW: &str = "flow";
+
     /// The count of this name.
     pub fn count(&self, name: &str) -> Option<u64> {
         self.counts.iter().find(|(known, _)| known == name).map(|(_, count)| *count)

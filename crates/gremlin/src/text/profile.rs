@@ -16,12 +16,14 @@ pub struct ProfileTable<'a>(
     pub &'a TraversalMetrics,
 );
 
-/// Annotations that are not written under their operator: columns, and a share that the reader sees in the times.
-const IN_COLUMNS: [&str; 4] = [
+/// Annotations that are not written under their operator: columns, a share that the reader sees in the times, and the flow
+/// type, which is for programs.
+const IN_COLUMNS: [&str; 5] = [
     OperatorMetrics::MESSAGES,
     OperatorMetrics::ROWS_IN,
     OperatorMetrics::PERCENT_DURATION,
     OperatorMetrics::EXPECTED_ROWS,
+    OperatorMetrics::FLOW,
 ];
 
 /// An expectation that is off by more than this is marked.

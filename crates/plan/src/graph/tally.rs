@@ -31,11 +31,13 @@ mod cost {
     pub const DEGREE_NEAR: f64 = 10.0;
     /// For a row that a join holds. One thread joins all rows, while threads share other operators. So these costs count
     /// twice.
-    pub const HOLD: f64 = 40.0;
+    pub const HOLD: f64 = 60.0;
     /// More for one that is in its table.
-    pub const ENTER: f64 = 120.0;
+    pub const ENTER: f64 = 200.0;
     /// More for one that is looked up there.
-    pub const PROBE: f64 = 80.0;
+    pub const PROBE: f64 = 120.0;
+    /// For a row that it makes, whose columns are gathered from both walks.
+    pub const PAIR: f64 = 40.0;
 }
 
 /// If merged rows are at more than this part of the vertices that a variable may be, most of them have neighbors in their
@@ -149,9 +151,8 @@ impl<'g> Tally<'g> {
         let pairs = small * large * meeting;
         // Merged rows of a walk are at each vertex once.
         let pairs = if self.names { pairs } else { pairs.min(small) };
-        let of_pair = cost::NEIGHBOR + if self.names { cost::NAMES } else { 0.0 };
         self.cost += other.cost + cost::HOLD * (small + large) + cost::ENTER * small + cost::PROBE * large;
-        self.cost += of_pair * pairs;
+        self.cost += cost::PAIR * pairs;
         if small + large > JOINED_ROWS_MAX {
             self.cost = f64::INFINITY;
         }

@@ -27,6 +27,28 @@ pub enum Role {
     Write,
 }
 
+/// How the stream goes through an operator (Grasper, 4.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Messages are worked off one by one, by any thread.
+    Sequential,
+    /// It gathers messages before it sends any.
+    Barrier,
+    /// It sends rows into nested pipelines and merges their results.
+    Branch,
+}
+
+impl Flow {
+    /// The paper's word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flow::Sequential => "sequential",
+            Flow::Barrier => "barrier",
+            Flow::Branch => "branch",
+        }
+    }
+}
+
 /// An operator's line in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OpTraits {
@@ -232,6 +254,19 @@ impl Op {
     /// other.
     pub fn counts_by_bulk(&self) -> bool {
         self.traits().counts_by_bulk
+    }
+
+    /// How the stream goes through it.
+    pub fn flow(&self) -> Flow {
+        match self.role() {
+            Role::Barrier | Role::Reduction | Role::Write => Flow::Barrier,
+            Role::Branch => Flow::Branch,
+            Role::RowByRow | Role::Reading => {
+                let mut is_branch = false;
+                self.visit_nested(&mut |purpose, _| is_branch |= purpose != Purpose::Instead);
+                if is_branch { Flow::Branch } else { Flow::Sequential }
+            }
+        }
     }
 
     /// Its work on the stream of rows.

@@ -27,7 +27,7 @@ use mangrove_graph::{Error, Result};
 use mangrove_plan::PhysicalPlan;
 use mangrove_plan::logical::{Name, ScopePolicy};
 use mangrove_plan::physical::{
-    Computation, Modulate as ModulatePlan, Op, OrderReader, Over, PathRequirement, Pipeline, Requirements, Stage,
+    Computation, Flow, Modulate as ModulatePlan, Op, OrderReader, Over, PathRequirement, Pipeline, Requirements, Stage,
 };
 
 use crate::barrier::visited::Visited;
@@ -104,6 +104,8 @@ pub struct DescribedOperator {
     pub depth: usize,
     /// What it does, in the words of `explain()`.
     pub text: String,
+    /// How the stream goes through it; `None` for an operator that stands in no plan, as that which takes the results.
+    pub flow: Option<Flow>,
     /// The rows that are expected to leave it, if the plan has an estimate.
     pub expected_rows: Option<f64>,
 }
@@ -141,6 +143,15 @@ enum OperatorDescription<'a> {
 }
 
 impl OperatorDescription<'_> {
+    fn flow(self) -> Option<Flow> {
+        match self {
+            OperatorDescription::Named(_) => None,
+            OperatorDescription::Operator(operator) => Some(operator.flow()),
+            OperatorDescription::By(modulate) if modulate.has_scope() => Some(Flow::Branch),
+            OperatorDescription::By(_) => Some(Flow::Sequential),
+        }
+    }
+
     fn text(self) -> String {
         match self {
             OperatorDescription::Named(name) => name.to_owned(),
@@ -192,8 +203,8 @@ impl Builder {
         self.stealable.push(false);
         self.any_order.push(self.takes_any_order);
         if self.described {
-            let (depth, text) = (self.depth, description.text());
-            self.descriptions.push(DescribedOperator { depth, text, expected_rows: None });
+            let (depth, text, flow) = (self.depth, description.text(), description.flow());
+            self.descriptions.push(DescribedOperator { depth, text, flow, expected_rows: None });
         }
         Ok(self.topology.operator(placement))
     }
