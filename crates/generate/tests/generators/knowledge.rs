@@ -108,7 +108,7 @@ fn small_graphs_and_few_keys_work() {
 
 #[test]
 fn a_graph_without_a_schema_takes_little_more_than_its_values() {
-    for (entities, edge_bytes_max) in [(2_000, 440), (5_000, 330)] {
+    for (entities, edge_bytes_max) in [(2_000, 450), (5_000, 335)] {
         let generate = |sink: &mut dyn GraphSink| spec(entities).generate(sink);
         let counts = counts(&generate);
         let memory = database(&generate).memory();
