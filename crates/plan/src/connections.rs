@@ -87,9 +87,12 @@ impl KnownConnections {
     /// The label sets of the vertices to which edges with one of these labels lead; with no labels, all edges.
     pub(crate) fn ends(&self, from: &VertexSets, direction: Direction, labels: &[Name]) -> VertexSets {
         let mut known = Vec::new();
+        // There are more kinds of lists than label sets.
+        let is_named = |(_, names): &&(LabelSetId, Vec<Name>)| names.iter().any(|name| labels.contains(name));
+        let named: Vec<LabelSetId> = self.names.iter().filter(is_named).map(|(set, _)| *set).collect();
         for lists in self.facts.lists() {
             let is_followed = (direction == Direction::Both || direction == lists.table.direction)
-                && (labels.is_empty() || self.is_named(lists.table.label, labels))
+                && (labels.is_empty() || named.binary_search(&lists.table.label).is_ok())
                 && from.known.as_ref().is_none_or(|known| known.contains(&lists.vertices));
             match &lists.ends {
                 Ends::Sets(ends) if is_followed => known.extend(ends),
