@@ -17,9 +17,10 @@
 //! of them, and a join of both at each variable between the ends. These are looked at by themselves.
 //!
 //! Two walks that share a variable and no atom may be *joined*. So the rows of one need not be followed along the atoms of
-//! the other. Joins are searched if the known order costs much ([`JOINED`]) and there are statistics: each point is compared with those
-//! that have the other atoms of a larger point. What they cost is bounded as that of moves is, but if there are too many, the
-//! search goes on without further ones.
+//! the other. Joins are searched if the known order costs much and there are statistics: as the last step
+//! ([`JOINED_AT_END`]), and if it costs more, anywhere ([`JOINED`]). Each point is compared with those that have the other
+//! atoms of a larger point. The number of comparisons and of joins is bounded, as that of moves is. After the last one
+//! the search goes on without joins.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
