@@ -1,8 +1,8 @@
 //! The values of the run for which a plan is made.
 //!
 //! A plan serves many values, and a rule may not rely on any of them ([`crate::literals`]). An *estimate* may: it
-//! decides only how fast a plan is. So whoever estimates asks [`RunValues`] how many elements a test takes with the
-//! values of this run. The first values of a plan are not always typical. So each answer about a value that was taken
+//! decides only how fast a plan is. So the estimators of orders and of index look-ups ask [`RunValues`] how many elements
+//! a test takes. The answer is that for the values of the run for which the plan is made. The first values of a plan are not always typical. So each answer about a value that was taken
 //! out of the traversal becomes a [`CountGuard`]: the plan is meant for values whose counts are in the same class, which
 //! spans a factor of 16. A run with other values gets a plan of its own. It would not be wrong to use the plan for them,
 //! only slow.

@@ -54,9 +54,8 @@ pub(super) fn written_cost(graph: &QueryGraph, estimator: &Estimator<'_>) -> f64
     Tally::of(graph, estimator, &written(graph)).cost
 }
 
-/// The cost of the cheapest greedy order, or of the written one, in nanoseconds.
-pub(super) fn greedy_cost(graph: &QueryGraph, estimator: &Estimator<'_>) -> f64 {
-    let as_written = written_cost(graph, estimator);
+/// The cost of the cheapest greedy order, in nanoseconds, or that of the written one, which is given, if that is less.
+pub(super) fn greedy_cost(graph: &QueryGraph, estimator: &Estimator<'_>, as_written: f64) -> f64 {
     let best = greedy_best(graph, estimator, &starts(graph, estimator), true, as_written);
     best.map_or(as_written, |best| best.cost.min(as_written))
 }

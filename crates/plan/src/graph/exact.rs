@@ -67,7 +67,7 @@ struct Entry<'g> {
     last: Last,
 }
 
-/// How an order has come to a point. Numbers are those of entries.
+/// The last thing that an order does before it reaches a point. Entries are given by their positions in the list of all.
 #[derive(Clone, Copy)]
 enum Last {
     /// It begins there.
@@ -149,6 +149,9 @@ pub(super) fn search(
         let most = if followed >= first_join { followed / 2 } else { 0 };
         for a in 1..=most {
             for first in layers[a].clone() {
+                if joins.are_spent() {
+                    break;
+                }
                 // Both layers may be the same one.
                 let seconds = layers.get(followed - a).cloned().unwrap_or_default();
                 for second in seconds.start.max(first + 1)..seconds.end {
@@ -197,6 +200,11 @@ struct Joins {
 }
 
 impl Joins {
+    /// Returns true if no further join may be looked at.
+    fn are_spent(&self) -> bool {
+        self.left == 0 || self.comparisons_left == 0
+    }
+
     /// Joins the rows of two entries, if they can be joined and that may cost less than `bound`; also returns the variable
     /// at which they are joined.
     fn join<'g>(&mut self, first: &Entry<'g>, second: &Entry<'g>, bound: f64) -> Option<(Tally<'g>, usize)> {

@@ -104,10 +104,14 @@ fn choose<'a>(
     }
     let estimator = estimates.of(&pattern.graph, facts);
     // That there are no statistics, or that it is light, is said of the order.
-    if !estimator.is_informed() || written_cost(&pattern.graph, estimator) < LIGHT {
+    if !estimator.is_informed() {
         return Err(None);
     }
-    let with_rows = greedy_cost(&pattern.graph, estimator);
+    let as_written = written_cost(&pattern.graph, estimator);
+    if as_written < LIGHT {
+        return Err(None);
+    }
+    let with_rows = greedy_cost(&pattern.graph, estimator, as_written);
     if with_rows < LIGHT {
         return Err(None);
     }
