@@ -148,7 +148,7 @@ pub(crate) struct PlannedQuery {
     figures: Arc<PlanFigures>,
 }
 
-/// The figures of a traversal's plan.
+/// The figures of a traversal's plans, added up.
 #[derive(Debug, Default)]
 pub(crate) struct PlanFigures {
     /// What its plans are expected to take, before there are any.

@@ -61,10 +61,8 @@ pub(super) struct PreparedShape {
     planned_without_facts: Mutex<Vec<Arc<PlannedQuery>>>,
     /// The bytes of the rewritten traversal.
     own_bytes: usize,
-    /// The figures of the plan.
+    /// The figures of all its plans together.
     figures: Arc<PlanFigures>,
-    /// The figures of the plan for transactions that offer no facts.
-    figures_without_facts: Arc<PlanFigures>,
     /// The traversal without values, for people.
     shown: Box<str>,
 }
@@ -117,7 +115,6 @@ impl PreparedShape {
             answer: given.answer,
             planned: Mutex::default(),
             planned_without_facts: Mutex::default(),
-            figures_without_facts: Arc::default(),
             own_bytes: size_of::<Self>() + steps * STEP_BYTES,
             figures: Arc::new(PlanFigures::expected(steps * PLANNED_STEP_BYTES)),
             shown: literals::shown(given.bytecode).into(),
@@ -133,8 +130,7 @@ impl PreparedShape {
     /// counted with what they usually take.
     pub fn bytes(&self) -> usize {
         let guards = self.guards.capacity() * size_of::<Guard>();
-        let planned = self.figures.bytes() + self.figures_without_facts.bytes();
-        self.own_bytes + guards + self.shown.len() + planned
+        self.own_bytes + guards + self.shown.len() + self.figures.bytes()
     }
 
     /// What the plan relies on of the literals.
@@ -142,7 +138,7 @@ impl PreparedShape {
         &self.guards
     }
 
-    /// The figures of the plan.
+    /// The figures of all its plans together.
     pub fn figures(&self) -> &PlanFigures {
         &self.figures
     }
@@ -307,9 +303,9 @@ impl Prepared {
         let shape = &*self.shape;
         // Read after the snapshot of the transaction was taken (PLAN-13).
         let epoch = if shape.may_use_connections { view.connection_epoch() } else { None };
-        let (planned, figures) = match shape.may_use_connections && epoch.is_none() {
-            true => (&shape.planned_without_facts, &shape.figures_without_facts),
-            false => (&shape.planned, &shape.figures),
+        let planned = match shape.may_use_connections && epoch.is_none() {
+            true => &shape.planned_without_facts,
+            false => &shape.planned,
         };
         let mut cached = planned.lock();
         let edition = || statistics().map(|statistics| statistics.edition());
@@ -342,7 +338,7 @@ impl Prepared {
         let edition = plan.uses_statistics.then_some(edition);
         let made_for = MadeFor::new(database, indexes, edition, connection_epoch, facts.values.guards());
         manager.ask_values(&facts.values.lacking());
-        let planned = Arc::new(PlannedQuery::new(made_for, plan, figures.clone()));
+        let planned = Arc::new(PlannedQuery::new(made_for, plan, shape.figures.clone()));
         cached.push(planned.clone());
         Ok(planned)
     }
