@@ -338,6 +338,7 @@ impl Transaction {
             statistics: &|| self.database.statistics(),
             manager: &inner.manager,
             view: self.view(),
+            ids: self.database.id_rule(),
         })
     }
 

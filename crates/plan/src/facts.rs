@@ -7,6 +7,7 @@ use mangrove_graph::{IndexId, IndexInfo, LabelSetId};
 
 use crate::connections::KnownConnections;
 use crate::logical::Name;
+use crate::sampling::GraphSample;
 use crate::values::RunValues;
 
 /// An index with its names.
@@ -46,6 +47,8 @@ pub struct GraphFacts {
     pub connections: Option<KnownConnections>,
     /// The values of the run that the plan is made for, for estimates.
     pub values: RunValues,
+    /// Draws from the graph, for estimates.
+    pub sample: GraphSample,
 }
 
 impl GraphFacts {

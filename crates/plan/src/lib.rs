@@ -12,8 +12,8 @@
 //! so one plan serves all values. [`literals`] takes literals out of a traversal, which is then planned as if it had
 //! parameters in their positions. Estimates may look at their values, and note for which values they hold ([`RunValues`]).
 //!
-//! This crate reads no graph. Of the database it knows [`GraphFacts`]: the indexes that may be used, facts about edges, and
-//! statistics.
+//! This crate reads no graph. Of the database it knows [`GraphFacts`]: the indexes that may be used, facts about edges,
+//! statistics, and rows that are drawn from the graph ([`SampleGraph`]).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -34,6 +34,7 @@ mod physical_rules;
 mod purity;
 mod requirements;
 pub mod rules;
+mod sampling;
 mod strategies;
 mod values;
 
@@ -45,4 +46,5 @@ pub use logical::{GRAPH_SERVICES, expression, files, function, upsert};
 pub use lower::{lower, lower_with, may_choose_indexes};
 pub use options::{PlanOptions, Planner};
 pub use physical::PhysicalPlan;
+pub use sampling::{Begin, Drawn, DrawnEdges, GraphSample, SampleGraph};
 pub use values::{CountGuard, CountValues, RunValues};

@@ -67,11 +67,11 @@ pub fn lower_with(
         false => Err(None),
     };
     let may_count = counted.is_ok() || weigh && graph::may_count(traversal, configuration);
-    let Reordered { traversal: reordered, choice, has_choice } =
+    let Reordered { traversal: reordered, choice, has_choice, rows } =
         graph::reorder(traversal, configuration, facts, options, counted.is_ok(), &mut estimates);
     let written = traversal.steps.len();
     let traversal = reordered.as_ref().unwrap_or(traversal);
-    let estimated = options.estimate.then(|| graph::with_expected_rows(traversal, configuration, facts));
+    let estimated = options.estimate.then(|| graph::with_expected_rows(traversal, configuration, facts, &rows));
     let traversal = estimated.as_ref().unwrap_or(traversal);
     let requirements = crate::requirements::requirements(traversal, configuration);
     let loops = RefCell::default();

@@ -133,6 +133,15 @@ impl RunValues {
         self.ask(Question { of: Counted::Values(labels.to_vec(), key), test: test.clone() })
     }
 
+    /// The values that a look-up in an index searches for, so that it finds what a test takes; `None` if they are unknown.
+    pub fn range(&self, test: &Test) -> Option<IndexRange> {
+        let literals: &[Value] = &self.0.as_ref()?.literals;
+        match values_of(test, literals) {
+            Some(values) => Some(IndexRange::Equal(values.into_iter().cloned().collect())),
+            None => range_of(test, literals),
+        }
+    }
+
     /// The number of a key, if there is one of this name.
     pub fn key(&self, name: &str) -> Option<KeyId> {
         self.0.as_ref()?.counter.key(name)

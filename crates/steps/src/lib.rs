@@ -12,6 +12,7 @@
 //! | `computed` | the values that a `by()` takes |
 //! | `services` | what `call()` reaches: the interface of a service |
 //! | `row` | operators without state: a batch in, a batch out; they may run on any node |
+//! | `sample` | draws from a graph, for the estimates of plans |
 //! | `barrier` | operators with state by scope instance; most send when an instance has ended |
 //! | `write` | operators that write, one statement for each group |
 //! | `scope` | operators that open scopes, or split and merge a stream |
@@ -34,6 +35,7 @@ mod fake_view;
 mod limits;
 mod row;
 mod rows;
+mod sample;
 mod scope;
 mod services;
 mod values;
@@ -46,4 +48,5 @@ pub use limits::meter::Meter;
 pub use limits::nesting::check_results;
 pub use limits::sizes::Sizes;
 pub use rows::{ObjectColumn, Rows};
+pub use sample::ViewSample;
 pub use services::{ServiceCall, Services};

@@ -7,16 +7,18 @@
 //! own. Traversals that differ only in literals share a [`PreparedShape`], if their literals pass its guards (PLAN-3).
 
 use std::borrow::Cow;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use mangrove_flow::QueryLimits;
 use mangrove_flow::schedule::Tenant;
 use mangrove_graph::statistics::Statistics;
-use mangrove_graph::{Catalog, GraphView, IndexId, IndexInfo, IndexRange, KeyId, LabelSetId, Result, Value};
+use mangrove_graph::{Catalog, GraphView, IdRule, IndexId, IndexInfo, IndexRange, KeyId, LabelSetId, Result, Value};
 use mangrove_gremlin::{Bytecode, Terminal};
 use mangrove_plan::literals::{self, Guard, Literals};
 use mangrove_plan::logical::{Configuration, Traversal};
-use mangrove_plan::{CountValues, GraphFacts, KnownConnections, PlanOptions, RunValues, UsableIndex};
+use mangrove_plan::{CountValues, GraphFacts, GraphSample, KnownConnections, PlanOptions, RunValues, UsableIndex};
+use mangrove_steps::ViewSample;
 use mangrove_store::Store;
 use mangrove_txn::TransactionManager;
 use parking_lot::Mutex;
@@ -298,7 +300,7 @@ impl Prepared {
 
     /// The plan of a run on the graph of a database, as a transaction sees it. If several plans suit, the oldest serves.
     pub(crate) fn plan(&self, graph: &GraphToPlan<'_>) -> Result<Arc<PlannedQuery>> {
-        let GraphToPlan { database, statistics, manager, view } = *graph;
+        let GraphToPlan { database, statistics, manager, view, .. } = *graph;
         let indexes = view.indexes();
         let shape = &*self.shape;
         // Read after the snapshot of the transaction was taken (PLAN-13).
@@ -321,9 +323,9 @@ impl Prepared {
         let edition = statistics.as_ref().map(|statistics| statistics.edition());
         let counts = Counts { store: manager.store().clone(), statistics: statistics.clone() };
         // The last plan is made without values, and suits all of them.
-        let values = match cached.len() < VALUE_PLANS_MAX {
-            true => RunValues::new(self.lifted.clone(), Box::new(counts)),
-            false => RunValues::default(),
+        let (values, sample) = match cached.len() < VALUE_PLANS_MAX {
+            true => (RunValues::new(self.lifted.clone(), Box::new(counts)), self.sample(graph, statistics.is_some())),
+            false => (RunValues::default(), GraphSample::default()),
         };
         let facts = GraphFacts {
             indexes: usable_indexes(&indexes, view.catalog()),
@@ -331,6 +333,7 @@ impl Prepared {
             figures: statistics.and_then(|statistics| database.figures(statistics, view.catalog())),
             connections: epoch.and_then(|_| database.connections(view)),
             values,
+            sample,
         };
         let epoch = facts.connections.as_ref().map(KnownConnections::epoch);
         let plan = mangrove_plan::lower_with(&shape.traversal, &shape.configuration, &facts, shape.options)?;
@@ -341,6 +344,16 @@ impl Prepared {
         let planned = Arc::new(PlannedQuery::new(made_for, plan, shape.figures.clone()));
         cached.push(planned.clone());
         Ok(planned)
+    }
+
+    /// Draws from the newest commits, in a transaction of their own: a choice of a plan is no read of the transaction that
+    /// the traversal runs in.
+    fn sample(&self, graph: &GraphToPlan<'_>, has_statistics: bool) -> GraphSample {
+        let reads_late = graph.view.late().is_some();
+        let reader = if has_statistics && !reads_late { graph.manager.begin_read().ok() } else { None };
+        reader.map_or_else(GraphSample::default, |reader| {
+            GraphSample::new(Rc::new(ViewSample::new(Arc::new(reader), self.lifted.clone(), graph.ids)))
+        })
     }
 
     /// One of its plans as text.
@@ -361,6 +374,8 @@ pub(crate) struct GraphToPlan<'a> {
     pub statistics: &'a dyn Fn() -> Option<Arc<Statistics>>,
     pub manager: &'a TransactionManager,
     pub view: &'a dyn GraphView,
+    /// How values are read as ids.
+    pub ids: IdRule,
 }
 
 /// What is counted of values: the entries of the indexes of a store, and the values in statistics.

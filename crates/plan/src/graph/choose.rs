@@ -4,7 +4,8 @@
 //! test is made as soon as its variables are bound. The costs of these orders, and of the order in which the traversal
 //! is written, are added up from the estimates. If all of these cost much ([`SEARCHED`]), all orders are looked at
 //! (`exact.rs`). The cheapest order wins, but estimates may be off. So the written order stays if another one does not
-//! save much ([`GAIN`]), or if the traversal is light ([`LIGHT`]).
+//! save much ([`GAIN`]), or if the traversal is light ([`LIGHT`]). If the cheapest order is still expected to cost much, random
+//! walks along it and along the written one correct the estimates (`walks.rs`), and the choice is made again.
 //!
 //! Ids are always the beginning. Without statistics, rows begin where the traversal begins.
 
@@ -12,7 +13,9 @@ use super::estimate::Estimator;
 use super::exact::{self, Search};
 use super::progress::{Building, Progress};
 use super::tally::{self, Tally};
+use super::walks::Walks;
 use super::{Move, Order, QueryGraph};
+use crate::facts::GraphFacts;
 
 /// An order replaces the written one if that costs at least this many times as much.
 pub(super) const GAIN: f64 = 1.5;
@@ -23,6 +26,9 @@ const STARTS_MAX: usize = 6;
 /// If the cheapest greedy order costs more, in nanoseconds, all orders are looked at.
 const SEARCHED: f64 = 200_000.0;
 
+/// Random walks along the chosen order may lead to another choice, at most so many times.
+const ROUNDS_MAX: usize = 3;
+
 /// The order that was chosen.
 pub(super) struct Chosen {
     /// The order; `None`: the written one.
@@ -31,6 +37,8 @@ pub(super) struct Chosen {
     pub is_written: bool,
     /// What `explain()` says about it.
     pub shown: Option<String>,
+    /// For `explain()`: the rows after each atom that it follows, as far as random walks have found them.
+    pub rows: Vec<Option<f64>>,
 }
 
 /// The order in which the traversal is written.
@@ -67,18 +75,43 @@ pub(super) fn has_order_below(graph: &QueryGraph, estimator: &Estimator<'_>, bou
 
 /// The cheapest order, as far as statistics tell. `is_shown`: `explain()` shows the rows that are expected of it.
 /// `searches`: all orders may be looked at.
-pub(super) fn cheapest(graph: &QueryGraph, estimator: &Estimator<'_>, is_shown: bool, searches: bool) -> Chosen {
+pub(super) fn cheapest(
+    graph: &QueryGraph,
+    estimator: &Estimator<'_>,
+    facts: &GraphFacts,
+    is_shown: bool,
+    searches: bool,
+) -> Chosen {
     let as_written = written(graph);
-    let written_cost = Tally::of(graph, estimator, &as_written).cost;
-    let bound = written_cost / GAIN;
-    let best = if written_cost >= LIGHT { best(graph, estimator, bound, searches) } else { None };
-    let chosen = best.filter(|best| best.cost < bound && best.order != as_written);
+    let choose = || {
+        let written_cost = Tally::of(graph, estimator, &as_written).cost;
+        let bound = written_cost / GAIN;
+        let best = if written_cost >= LIGHT { best(graph, estimator, bound, searches) } else { None };
+        (written_cost, best.filter(|best| best.cost < bound && best.order != as_written))
+    };
+    let (mut written_cost, mut chosen) = choose();
+    let cost = chosen.as_ref().map_or(written_cost, |best| best.cost);
+    let mut walks = if searches { Walks::new(graph, estimator, facts, cost) } else { None };
+    let has_walked = walks.is_some();
+    if let Some(walks) = &mut walks {
+        for _ in 0..ROUNDS_MAX {
+            let learned = chosen.as_ref().is_some_and(|best| walks.walk(&best.order));
+            if !(walks.walk(&as_written) || learned) {
+                break;
+            }
+            (written_cost, chosen) = choose();
+        }
+    }
     let shown = is_shown.then(|| {
         let expected = |order: &Order| tally::rows_shown(graph, estimator, order);
         let before = expected(&as_written);
         match &chosen {
             Some(Best { order, is_cut, .. }) => {
-                let by = if estimator.is_informed() { "by statistics" } else { "without statistics" };
+                let by = match estimator.is_informed() {
+                    true if has_walked => "by statistics and random walks",
+                    true => "by statistics",
+                    false => "without statistics",
+                };
                 let greedily = if *is_cut { ", greedily, since there are many orders" } else { "" };
                 format!("{by}{greedily}; expected rows {}; as written {before}", expected(order))
             }
@@ -90,7 +123,24 @@ pub(super) fn cheapest(graph: &QueryGraph, estimator: &Estimator<'_>, is_shown: 
             }
         }
     });
-    Chosen { is_written: chosen.is_none(), order: chosen.map(|best| best.order), shown }
+    let order = chosen.as_ref().map_or(&as_written, |best| &best.order);
+    let rows = if is_shown { rows_learned(graph, estimator, order) } else { Vec::new() };
+    Chosen { is_written: chosen.is_none(), order: chosen.map(|best| best.order), shown, rows }
+}
+
+/// For each atom that an order follows, what walks have found of the rows after it. There is nothing about orders with
+/// joins.
+fn rows_learned(graph: &QueryGraph, estimator: &Estimator<'_>, order: &Order) -> Vec<Option<f64>> {
+    if !order.joined.is_empty() {
+        return Vec::new();
+    }
+    let mut progress = Progress::begin(graph, order.start);
+    let follows = |next: &&Move| matches!(next, Move::Hop { .. } | Move::Close { .. });
+    let after = order.moves.iter().filter(follows).map(|next| {
+        progress.make(*next);
+        estimator.learned.rows(progress.atoms)
+    });
+    after.collect()
 }
 
 /// The cheapest order that was found.
@@ -164,9 +214,9 @@ pub(super) fn at_random(graph: &QueryGraph, seed: u64) -> Chosen {
     }
     let order = building.order;
     if !graph.may_name && order.reads_names(graph) {
-        return Chosen { order: None, is_written: true, shown: None };
+        return Chosen { order: None, is_written: true, shown: None, rows: Vec::new() };
     }
-    Chosen { order: Some(order), is_written: false, shown: Some(format!("by seed {seed}")) }
+    Chosen { order: Some(order), is_written: false, shown: Some(format!("by seed {seed}")), rows: Vec::new() }
 }
 
 /// A walk along atoms that another one has not followed, up to a variable that both have; `None` if it finds none.

@@ -17,6 +17,8 @@
 //! ([`Place`]). Two orders whose rows reach a variable along the same edges share an entry. The estimator estimates each
 //! hop from an entry once.
 //!
+//! What random walks have found replaces the rows that are expected after a set of atoms (`walks.rs`).
+//!
 //! Without statistics, every label is taken to be as frequent as any other, and to have as many edges
 //! ([`UNKNOWN_VERTICES`], [`UNKNOWN_DEGREE`]). So only orders that differ in their form have different costs.
 
@@ -28,6 +30,7 @@ use mangrove_graph::{Direction, LabelSetId};
 pub(super) use super::memo::Place;
 use super::memo::{Hop, Memo, Part, Whereabouts};
 use super::selectivity::{labels_of, narrowed};
+use super::walks::Learned;
 use super::{Atom, QueryGraph, Variable};
 use crate::facts::{Figures, GraphFacts};
 use crate::logical::Name;
@@ -53,6 +56,8 @@ pub(super) struct Estimator<'a> {
     memo: RefCell<Memo>,
     /// What [`Self::reach`] has answered: a few for each hop.
     reached: RefCell<Vec<(usize, EdgesOf, Reach)>>,
+    /// What walks have found of the rows after some atoms.
+    pub learned: Learned,
 }
 
 /// The estimates of a query graph, for several choices about one traversal. Most of them are about the same graph.
@@ -105,6 +110,7 @@ impl<'a> Estimator<'a> {
             begun: Vec::new(),
             memo: RefCell::new(Memo::new(graph)),
             reached: RefCell::default(),
+            learned: Learned::default(),
         };
         for variable in &graph.variables {
             let labels: Vec<&[Name]> = variable.conditions.iter().filter_map(labels_of).collect();
@@ -152,6 +158,11 @@ impl<'a> Estimator<'a> {
         }
         let place = self.memo.borrow_mut().place(Whereabouts { variable, parts, domain: scanned });
         Beginning { scanned, rows: scanned * part, place }
+    }
+
+    /// The label sets that the vertices of a variable may have; `None`: all.
+    pub fn label_sets_of(&self, variable: usize) -> Option<&[LabelSetId]> {
+        self.ends[variable].0.0.as_deref()
     }
 
     /// Returns true if ids or an index find the vertices of a variable without a scan.

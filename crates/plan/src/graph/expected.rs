@@ -23,27 +23,36 @@ enum Addition {
     Union,
 }
 
-/// The traversal, with the rows that are expected to leave its first steps, if there are statistics.
+/// The traversal, with the rows that are expected to leave its first steps, if there are statistics. `learned`: the rows
+/// after each hop, as far as random walks have found them.
 pub(crate) fn with_expected_rows(
     traversal: &Traversal,
     configuration: &Configuration,
     facts: &GraphFacts,
+    learned: &[Option<f64>],
 ) -> Traversal {
     let needs = requirements(traversal, configuration);
     let may_merge = !traversal.is_mutating() && !needs.sacks;
     let mut traversal = traversal.clone();
-    fill(&mut traversal, &needs, may_merge, false, facts);
+    fill(&mut traversal, &needs, may_merge, false, facts, learned);
     traversal
 }
 
 /// Notes the expected rows with the first steps of a traversal. If it begins with a join, it does so for both walks of it.
 /// `is_joined`: it is one of these.
-fn fill(traversal: &mut Traversal, needs: &Requirements, may_merge: bool, is_joined: bool, facts: &GraphFacts) {
+fn fill(
+    traversal: &mut Traversal,
+    needs: &Requirements,
+    may_merge: bool,
+    is_joined: bool,
+    facts: &GraphFacts,
+    learned: &[Option<f64>],
+) {
     if let Some(StepNode { step: Step::Join { walks, .. }, .. }) = traversal.steps.first_mut() {
-        walks.iter_mut().for_each(|walk| fill(walk, needs, may_merge, true, facts));
+        walks.iter_mut().for_each(|walk| fill(walk, needs, may_merge, true, facts, &[]));
         return;
     }
-    let rows = expected_rows(traversal, needs, may_merge, is_joined, facts);
+    let rows = expected_rows(traversal, needs, may_merge, is_joined, facts, learned);
     traversal.steps.iter_mut().zip(rows).for_each(|(node, rows)| node.expected = rows);
 }
 
@@ -54,6 +63,7 @@ fn expected_rows(
     may_merge: bool,
     is_joined: bool,
     facts: &GraphFacts,
+    learned: &[Option<f64>],
 ) -> Vec<Option<f64>> {
     let Some((first, rest)) = traversal.steps.split_first() else { return Vec::new() };
     let Some(mut builder) = Builder::begin(first) else { return Vec::new() };
@@ -67,6 +77,11 @@ fn expected_rows(
     let estimator = Estimator::new(&graph, facts);
     if !estimator.is_informed() {
         return Vec::new();
+    }
+    // The atoms are followed in the order of their numbers.
+    for (rows, followed) in learned.iter().zip(1..) {
+        let Some(rows) = rows else { continue };
+        estimator.learned.note(((1_u64 << followed) - 1) as Set, *rows);
     }
     let mut tally = Tally::begin(&graph, &estimator, 0, needs.keep_earlier_objects());
     // If conditions follow in several steps, only what leaves the last of them was estimated.

@@ -36,6 +36,7 @@ mod selectivity;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod walks;
 
 use mangrove_graph::Direction;
 use mangrove_gremlin::Position;
@@ -172,6 +173,8 @@ pub(crate) struct Reordered {
     pub choice: Option<String>,
     /// True if there was a choice. Other statistics may then lead to another one.
     pub has_choice: bool,
+    /// For `explain()`: the rows after each hop, as far as random walks have found them.
+    pub rows: Vec<Option<f64>>,
 }
 
 pub(crate) use count::{Counted, count, may_count};
@@ -199,6 +202,7 @@ pub(crate) fn reorder<'a>(
         traversal: None,
         choice: declined.map(|reason| format!("as written, since {reason}")),
         has_choice: false,
+        rows: Vec::new(),
     };
     let planner = configuration.planner_or(options.planner);
     if planner == Planner::Written {
@@ -211,11 +215,11 @@ pub(crate) fn reorder<'a>(
     let chosen = match planner {
         Planner::Forced(seed) => choose::at_random(&graph, seed),
         Planner::Written | Planner::Greedy => {
-            choose::cheapest(&graph, estimates.of(&graph, facts), options.estimate, !is_counted)
+            choose::cheapest(&graph, estimates.of(&graph, facts), facts, options.estimate, !is_counted)
         }
     };
     let order = chosen.order.unwrap_or_else(|| choose::written(&graph));
     let stays = chosen.is_written && !graph.has_late_conditions;
     let traversal = (!stays).then(|| emit::emit(&graph, &order, traversal, end));
-    Reordered { traversal, choice: chosen.shown, has_choice: true }
+    Reordered { traversal, choice: chosen.shown, has_choice: true, rows: chosen.rows }
 }

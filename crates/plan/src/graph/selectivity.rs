@@ -5,7 +5,7 @@
 //! it would have to know. Conditions are taken to be independent of each other.
 
 use mangrove_graph::statistics::{LabelStatistics, Statistics};
-use mangrove_graph::{ElementKind, KeyId, LabelSetId};
+use mangrove_graph::{ElementKind, IndexId, IndexRange, KeyId, LabelSetId};
 use mangrove_gremlin::Comparison;
 
 use super::Variable;
@@ -216,6 +216,15 @@ fn index_of<'a>(key: &Name, variable: &Variable, indexes: &'a [UsableIndex]) -> 
         index.info.element == ElementKind::Vertex && takes_label
     };
     indexes.iter().filter(covers).find(|index| index.keys.first() == Some(key))
+}
+
+/// The index by which the vertices of a variable are found, and the values that are looked up there.
+pub(super) fn look_up(variable: &Variable, facts: &GraphFacts) -> Option<(IndexId, IndexRange)> {
+    variable.conditions.iter().find_map(|condition| {
+        let Condition::Property(key, test) = condition else { return None };
+        let index = index_of(key, variable, &facts.indexes).filter(|index| finds(index, test))?;
+        Some((index.info.id, facts.values.range(test)?))
+    })
 }
 
 /// How many values a test takes, if it takes some values of many.

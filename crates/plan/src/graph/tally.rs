@@ -162,6 +162,7 @@ impl<'g> Tally<'g> {
             self.at[variable] = other.at[variable];
         }
         self.progress.join(other.progress, at);
+        self.correct();
     }
 
     /// Goes back to the variable that rows leave the graph at.
@@ -176,6 +177,18 @@ impl<'g> Tally<'g> {
     fn select(&mut self, goes_back: bool) {
         if goes_back {
             self.cost += self.held * cost::SELECT;
+        }
+    }
+
+    /// Takes the rows that walks have found, if all tests are made whose variables are bound.
+    fn correct(&mut self) {
+        if let Some(rows) = self.estimator.learned.rows(self.progress.atoms)
+            && self.progress.tests().next().is_none()
+        {
+            let times = rows / self.rows.max(f64::MIN_POSITIVE);
+            // Merged rows are fewer, and not as many times as few.
+            self.held = if self.held < 0.99 * self.rows { self.held.min(rows) } else { self.held * times };
+            self.rows = rows;
         }
     }
 
@@ -224,6 +237,7 @@ impl<'g> Tally<'g> {
             // The rows of the other walk are not known here.
             Move::Join { .. } => debug_assert!(false, "a join is made by `join`"),
         }
+        self.correct();
     }
 
     /// Makes the tests whose variables are bound.
@@ -315,7 +329,7 @@ fn rows_of_walk(mut tally: Tally<'_>, order: &Order) -> String {
 }
 
 /// The part of the rows that a test leaves.
-fn part_left(kind: &TestKind) -> f64 {
+pub(super) fn part_left(kind: &TestKind) -> f64 {
     match kind {
         TestKind::Differ(..) => 1.0,
         TestKind::Step(..) => TESTED,

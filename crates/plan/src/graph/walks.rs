@@ -1,0 +1,261 @@
+//! Random walks: what an order makes of a few rows that are drawn from the graph.
+//!
+//! Statistics are off where an edge must close a circle, where conditions leave vertices with more edges than others,
+//! and after many hops. So if an order is expected to cost much ([`WALKED`]), a few hundred rows are worked off in this
+//! order: wander joins (Li et al., SIGMOD 2016), with a batch of rows in each move. At the beginning some vertices are drawn. After each
+//! hop some of all its edges are, evenly, so each row stands for as many rows as there are edges for each that was drawn.
+//! Edges between two bound variables are counted, not drawn. The sum of what the rows stand for is an estimate without bias.
+//!
+//! How many rows there are after some atoms does not depend on their order, since tests are made as soon as their variables
+//! are bound. So what a walk has learned of a set of atoms corrects all orders that follow just these.
+//!
+//! A walk ends when few rows are left ([`ROWS_MIN`]), or when it has taken its part of the expected time ([`PART`]).
+
+use std::cell::{Cell, RefCell};
+
+use mangrove_graph::VertexId;
+
+use super::estimate::Estimator;
+use super::progress::Progress;
+use super::selectivity::look_up;
+use super::{Move, Order, QueryGraph, Set, TestKind, tally};
+use crate::facts::GraphFacts;
+use crate::physical::EdgesOf;
+use crate::sampling::{Begin, Drawn, SampleGraph};
+
+/// Orders that are expected to cost more, in nanoseconds, are walked.
+pub(super) const WALKED: f64 = 10_000_000.0;
+
+/// The part of the expected time that walks may take.
+const PART: f64 = 0.01;
+
+/// The most nanoseconds that all walks of a plan take.
+const NANOS_MAX: f64 = 2_000_000.0;
+
+/// The most vertices that a walk begins at, and the most edges that it draws in a hop.
+const BEGUN_MAX: usize = 128;
+const DRAWN_MAX: usize = 256;
+
+/// The most vertices that an index may find, if some of them are to be drawn: it finds all.
+const FOUND_MAX: f64 = 4_096.0;
+
+/// If fewer rows are left of those that were drawn, they tell too little.
+const ROWS_MIN: usize = 8;
+
+/// The rows after sets of atoms, as far as walks have found them.
+#[derive(Default)]
+pub(super) struct Learned {
+    rows: RefCell<Vec<(Set, f64)>>,
+    is_some: Cell<bool>,
+}
+
+impl Learned {
+    /// The rows after a set of atoms, with all tests whose variables are bound.
+    pub fn rows(&self, atoms: Set) -> Option<f64> {
+        if !self.is_some.get() {
+            return None;
+        }
+        self.rows.borrow().iter().find(|(known, _)| *known == atoms).map(|(_, rows)| *rows)
+    }
+
+    /// Notes the rows after a set of atoms, if they are not known yet.
+    pub fn note(&self, atoms: Set, rows: f64) {
+        if self.rows(atoms).is_none() {
+            self.rows.borrow_mut().push((atoms, rows));
+            self.is_some.set(true);
+        }
+    }
+}
+
+/// Walks along orders of one graph.
+pub(super) struct Walks<'g> {
+    graph: &'g QueryGraph,
+    estimator: &'g Estimator<'g>,
+    facts: &'g GraphFacts,
+    sampler: &'g dyn SampleGraph,
+    /// The walks end when the sampler has taken so many nanoseconds.
+    nanos_max: f64,
+    walked: Vec<Order>,
+}
+
+impl<'g> Walks<'g> {
+    /// Walks for a graph whose best order is expected to cost so many nanoseconds; `None` if nothing can be learned, or
+    /// not in the time.
+    pub fn new(
+        graph: &'g QueryGraph,
+        estimator: &'g Estimator<'g>,
+        facts: &'g GraphFacts,
+        cost: f64,
+    ) -> Option<Self> {
+        if cost < WALKED || !estimator.is_informed() || graph.atoms.len() < 2 {
+            return None;
+        }
+        let sampler = facts.sample.sampler()?;
+        let nanos_max = sampler.nanos() + (PART * cost).min(NANOS_MAX);
+        Some(Walks { graph, estimator, facts, sampler, nanos_max, walked: Vec::new() })
+    }
+
+    /// Walks along an order, if that was not done yet. Returns false if it was.
+    pub fn walk(&mut self, order: &Order) -> bool {
+        if self.walked.contains(order) {
+            return false;
+        }
+        self.walked.push(order.clone());
+        self.follow(order);
+        true
+    }
+
+    /// The rows after the whole order; `None` if the walk has ended early.
+    fn follow(&self, order: &Order) -> Option<()> {
+        let mut sample = self.begin(order.start)?;
+        for next in &order.moves {
+            match *next {
+                Move::Test(_) => {}
+                Move::Join { walk, .. } => {
+                    let other = &order.joined[walk];
+                    self.follow(other);
+                    self.complete(&mut sample, Progress::of(self.graph, other).atoms)?;
+                }
+                next => self.make(&mut sample, next)?,
+            }
+        }
+        Some(())
+    }
+
+    /// Follows all atoms of a set: those that another walk, which the rows are joined with, has followed.
+    fn complete(&self, sample: &mut Sample<'g>, atoms: Set) -> Option<()> {
+        while atoms & !sample.progress.atoms != 0 {
+            let is_left = |next: &Move| match next {
+                Move::Hop { atom, .. } | Move::Close { atom, .. } => atoms & 1 << atom != 0,
+                Move::Test(_) | Move::Join { .. } => false,
+            };
+            let next = sample.progress.hops().find(is_left)?;
+            self.make(sample, next)?;
+        }
+        Some(())
+    }
+
+    /// Draws the vertices that rows begin at.
+    fn begin(&self, start: usize) -> Option<Sample<'g>> {
+        let variable = &self.graph.variables[start];
+        let begin = match &variable.ids {
+            Some(ids) => Begin::Ids(ids),
+            None if self.estimator.is_found(start) => {
+                if self.estimator.begin(start).rows > FOUND_MAX {
+                    return None;
+                }
+                let (index, range) = look_up(variable, self.facts)?;
+                Begin::Found(index, range)
+            }
+            None => Begin::Scanned(self.estimator.label_sets_of(start)),
+        };
+        let Drawn { vertices, of } = self.sampler.vertices(&begin, BEGUN_MAX)?;
+        let is_all = of == Some(vertices.len() as u64);
+        let of = of.map_or(self.estimator.begin(start).scanned, |of| of as f64);
+        let each = of / vertices.len().max(1) as f64;
+        let mut sample = Sample {
+            progress: Progress::begin(self.graph, start),
+            bound: vec![Vec::new(); self.graph.variables.len()],
+            weights: vec![1.0; vertices.len()],
+            each,
+            is_all,
+        };
+        sample.bound[start] = vertices;
+        self.meet_conditions(&mut sample, start)?;
+        self.make_tests(&mut sample)?;
+        Some(sample)
+    }
+
+    /// Makes a move and the tests whose variables are bound then, and notes the rows.
+    fn make(&self, sample: &mut Sample<'g>, next: Move) -> Option<()> {
+        let (Move::Hop { atom, from } | Move::Close { atom, from }) = next else { return None };
+        if self.sampler.nanos() > self.nanos_max {
+            return None;
+        }
+        let ends = &self.graph.atoms[atom];
+        let to = ends.other(from);
+        let edges = EdgesOf { direction: ends.direction_from(from), labels: ends.labels.clone() };
+        if let Move::Hop { .. } = next {
+            let drawn = self.sampler.edges(&sample.bound[from], &edges, DRAWN_MAX)?;
+            let (count, of) = (drawn.rows.len(), drawn.of);
+            sample.keep(&drawn.rows);
+            sample.bound[to] = drawn.neighbors;
+            sample.is_all &= count as u64 == of;
+            sample.each *= of as f64 / count.max(1) as f64;
+        } else {
+            let counts = self.sampler.edges_between(&sample.bound[from], &sample.bound[to], &edges)?;
+            sample.weights.iter_mut().zip(&counts).for_each(|(weight, count)| *weight *= *count as f64);
+            let kept: Vec<u32> = positions(counts.iter().map(|count| *count > 0));
+            sample.keep(&kept);
+        }
+        sample.progress.make(next);
+        if let Move::Hop { .. } = next {
+            self.meet_conditions(sample, to)?;
+        }
+        self.make_tests(sample)?;
+        if !sample.is_all && sample.weights.len() < ROWS_MIN {
+            return None;
+        }
+        self.estimator.learned.note(sample.progress.atoms, sample.rows());
+        Some(())
+    }
+
+    fn meet_conditions(&self, sample: &mut Sample<'g>, variable: usize) -> Option<()> {
+        let conditions = &self.graph.variables[variable].conditions;
+        if !conditions.is_empty() {
+            let kept = self.sampler.meeting(sample.bound[variable].clone(), conditions)?;
+            sample.keep(&kept);
+        }
+        Some(())
+    }
+
+    fn make_tests(&self, sample: &mut Sample<'g>) -> Option<()> {
+        while let Some(next @ Move::Test(test)) = sample.progress.tests().next() {
+            let kind = &self.graph.tests[test].kind;
+            match kind {
+                TestKind::Differ(a, b) => {
+                    let pairs = sample.bound[*a].iter().zip(&sample.bound[*b]);
+                    let kept = positions(pairs.map(|(a, b)| a != b));
+                    sample.keep(&kept);
+                }
+                // What a nested traversal finds is not worked out.
+                TestKind::Step(..) => sample.each *= tally::part_left(kind),
+            }
+            sample.progress.make(next);
+        }
+        Some(())
+    }
+}
+
+/// Rows that were drawn.
+struct Sample<'g> {
+    progress: Progress<'g>,
+    /// For each variable that is bound, the vertex of each row.
+    bound: Vec<Vec<VertexId>>,
+    /// How often each row occurs, by parallel edges.
+    weights: Vec<f64>,
+    /// How many rows each one stands for.
+    each: f64,
+    /// True if no row was left out.
+    is_all: bool,
+}
+
+impl Sample<'_> {
+    /// The rows that all of these stand for.
+    fn rows(&self) -> f64 {
+        self.each * self.weights.iter().sum::<f64>()
+    }
+
+    /// Keeps the rows at these positions, each as often as it is given.
+    fn keep(&mut self, rows: &[u32]) {
+        self.weights = rows.iter().map(|row| self.weights[*row as usize]).collect();
+        for vertices in self.bound.iter_mut().filter(|vertices| !vertices.is_empty()) {
+            *vertices = rows.iter().map(|row| vertices[*row as usize]).collect();
+        }
+    }
+}
+
+/// The positions of those that are true.
+fn positions(passes: impl Iterator<Item = bool>) -> Vec<u32> {
+    (0..).zip(passes).filter(|(_, passes)| *passes).map(|(row, _)| row).collect()
+}

@@ -1,0 +1,85 @@
+//! Draws from the graph that a plan is made for.
+//!
+//! Statistics tell how many edges vertices have, and to which labels these lead. They do not tell how often two
+//! neighbors are neighbors, or whether the vertices with a value have more edges than others. A few hundred rows that are
+//! drawn from the graph do ([`crate::graph`]). Draws are estimates: they decide how fast a plan is, and never what it
+//! answers.
+
+use std::fmt;
+use std::rc::Rc;
+
+use mangrove_graph::{IndexId, IndexRange, LabelSetId, VertexId};
+
+use crate::logical::{Condition, Operand};
+use crate::physical::EdgesOf;
+
+/// Draws vertices and edges of a graph evenly. A method returns `None` if it cannot tell: a value is unknown, a list is too
+/// long to be looked at, or the graph cannot be read.
+pub trait SampleGraph {
+    /// Draws at most `most` of some vertices, each at most once.
+    fn vertices(&self, of: &Begin<'_>, most: usize) -> Option<Drawn>;
+
+    /// Draws edges of these vertices; all of them if they are at most `most`, otherwise about that many.
+    fn edges(&self, from: &[VertexId], edges: &EdgesOf, most: usize) -> Option<DrawnEdges>;
+
+    /// The positions of the vertices that meet conditions, ascending.
+    fn meeting(&self, vertices: Vec<VertexId>, conditions: &[Condition]) -> Option<Vec<u32>>;
+
+    /// For each pair of vertices, how many edges lead from the first to the second.
+    fn edges_between(&self, from: &[VertexId], to: &[VertexId], edges: &EdgesOf) -> Option<Vec<u64>>;
+
+    /// About how many nanoseconds all draws so far have taken.
+    fn nanos(&self) -> f64;
+}
+
+/// The vertices that rows begin at.
+#[derive(Clone, Debug)]
+pub enum Begin<'a> {
+    /// Those with these ids.
+    Ids(&'a [Operand]),
+    /// Those that an index finds.
+    Found(IndexId, IndexRange),
+    /// Those of these label sets; `None`: all.
+    Scanned(Option<&'a [LabelSetId]>),
+}
+
+/// Vertices that were drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The vertices.
+    pub vertices: Vec<VertexId>,
+    /// How many they were drawn from; `None`: so many as the statistics say.
+    pub of: Option<u64>,
+}
+
+/// Edges that were drawn.
+#[derive(Clone, Debug, Default)]
+pub struct DrawnEdges {
+    /// The position of the vertex that each edge begins at, ascending.
+    pub rows: Vec<u32>,
+    /// The vertex that it leads to.
+    pub neighbors: Vec<VertexId>,
+    /// How many edges they were drawn from.
+    pub of: u64,
+}
+
+/// Draws from the graph that a plan is made for. The default draws nothing.
+#[derive(Clone, Default)]
+pub struct GraphSample(Option<Rc<dyn SampleGraph>>);
+
+impl GraphSample {
+    /// Draws by a sampler.
+    pub fn new(sampler: Rc<dyn SampleGraph>) -> Self {
+        GraphSample(Some(sampler))
+    }
+
+    pub(crate) fn sampler(&self) -> Option<&dyn SampleGraph> {
+        self.0.as_deref()
+    }
+}
+
+impl fmt::Debug for GraphSample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "GraphSample(of a graph)" } else { "GraphSample(none)" })
+    }
+}
