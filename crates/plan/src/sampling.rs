@@ -9,8 +9,9 @@ use std::fmt;
 use std::rc::Rc;
 
 use mangrove_graph::{IndexId, IndexRange, LabelSetId, VertexId};
+use mangrove_gremlin::Comparison;
 
-use crate::logical::{Condition, Operand};
+use crate::logical::{By, Condition, Operand};
 use crate::physical::EdgesOf;
 
 /// Draws vertices and edges of a graph evenly. A method returns `None` if it cannot tell: a value is unknown, a list is too
@@ -27,6 +28,12 @@ pub trait SampleGraph {
 
     /// For each pair of vertices, how many edges lead from the first to the second.
     fn edges_between(&self, from: &[VertexId], to: &[VertexId], edges: &EdgesOf) -> Option<Vec<u64>>;
+
+    /// For each vertex, how many such edges it has.
+    fn degrees(&self, of: &[VertexId], edges: &EdgesOf) -> Option<Vec<u64>>;
+
+    /// For each pair of vertices, true if the value of the first, by the first `by()`, compares so with that of the second.
+    fn comparing(&self, comparison: Comparison, pairs: [&[VertexId]; 2], by: [&By; 2]) -> Option<Vec<bool>>;
 
     /// About how many nanoseconds all draws so far have taken.
     fn nanos(&self) -> f64;

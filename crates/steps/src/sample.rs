@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use mangrove_graph::{
     ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IdRule, LabelFilter, LabelSetId, Result,
-    ScanCursor, Share, UserId, Value, VertexId,
+    ScanCursor, Share, Token, UserId, Value, ValueRows, VertexId,
 };
-use mangrove_plan::logical::{Condition, Operand};
+use mangrove_gremlin::Comparison;
+use mangrove_plan::logical::{By, Condition, Operand};
 use mangrove_plan::physical::{EdgesOf, Requirements};
 use mangrove_plan::{Begin, Drawn, DrawnEdges, SampleGraph};
 use rand::rngs::SmallRng;
@@ -20,6 +21,7 @@ use rand::{Rng, SeedableRng};
 use crate::context::execution::{ExecutionContext, SideEffects};
 use crate::row::filter::Filter;
 use crate::rows::ObjectColumn;
+use crate::values::predicate::compares;
 
 /// The most neighbors of one vertex that are looked at.
 const LIST_MAX: usize = 4_096;
@@ -179,6 +181,30 @@ impl ViewSample {
         Ok(kept.unwrap_or_else(|| (0..count as u32).collect()))
     }
 
+    /// The value of each vertex by a `by()` that takes a part of it; `None` if it does more, or cannot be read.
+    fn values(&self, vertices: &[VertexId], by: &By) -> Option<Vec<Option<Value>>> {
+        self.takes(VALUE * vertices.len() as f64);
+        match by {
+            By::Key(key) => {
+                let mut found = ValueRows::default();
+                if let Some(key) = self.view().key_of(key) {
+                    self.view().vertex_values(vertices, key, &mut found).ok()?;
+                }
+                let mut values = vec![None; vertices.len()];
+                for (row, value) in found.row.iter().zip(found.value) {
+                    values[*row as usize].get_or_insert(value);
+                }
+                Some(values)
+            }
+            By::Token(Token::Id) => {
+                let mut ids = Vec::new();
+                self.view().vertex_user_ids(vertices, &mut ids).ok()?;
+                Some(ids.into_iter().map(Some).collect())
+            }
+            By::Identity | By::Token(_) | By::Column(_) | By::Traversal(_) => None,
+        }
+    }
+
     /// For each pair, the edges from the first vertex to the second; `None` if both have long lists.
     fn counted_between(&self, from: &[VertexId], to: &[VertexId], edges: &EdgesOf) -> Result<Option<Vec<u64>>> {
         let request = self.request(edges, LIST_MAX);
@@ -228,6 +254,22 @@ impl SampleGraph for ViewSample {
 
     fn edges_between(&self, from: &[VertexId], to: &[VertexId], edges: &EdgesOf) -> Option<Vec<u64>> {
         self.counted_between(from, to, edges).ok()?
+    }
+
+    fn degrees(&self, of: &[VertexId], edges: &EdgesOf) -> Option<Vec<u64>> {
+        let ExpandRequest { direction, labels, .. } = self.request(edges, LIST_MAX);
+        let mut degrees = Vec::new();
+        self.view().degrees(of, direction, &labels, &mut degrees).ok()?;
+        self.takes(VERTEX * of.len() as f64);
+        Some(degrees)
+    }
+
+    fn comparing(&self, comparison: Comparison, pairs: [&[VertexId]; 2], by: [&By; 2]) -> Option<Vec<bool>> {
+        let [left, right] = [0, 1].map(|side| self.values(pairs[side], by[side]));
+        let compare = |(left, right): (Option<Value>, Option<Value>)| {
+            left.zip(right).is_some_and(|(left, right)| compares(comparison, &left, &right))
+        };
+        Some(left?.into_iter().zip(right?).map(compare).collect())
     }
 
     fn nanos(&self) -> f64 {

@@ -117,8 +117,11 @@ pub(super) fn cheapest(
             }
             None if !estimator.is_informed() => "as written, since there are no statistics yet".to_owned(),
             None => {
-                let is_light = written_cost < LIGHT;
-                let reason = if is_light { "it is light" } else { "no other order would cost much less" };
+                let reason = match written_cost < LIGHT {
+                    true => "it is light",
+                    false if has_walked => "by random walks no other order would cost much less",
+                    false => "no other order would cost much less",
+                };
                 format!("as written, since {reason}; expected rows {before}")
             }
         }

@@ -74,6 +74,13 @@ struct QueryGraph {
     merges: bool,
 }
 
+impl QueryGraph {
+    /// The variable with a name.
+    fn named(&self, name: &Name) -> Option<usize> {
+        self.variables.iter().position(|variable| variable.names.contains(name))
+    }
+}
+
 /// A vertex that results are made of.
 #[derive(Clone, Debug, Default)]
 struct Variable {

@@ -9,17 +9,22 @@
 //! How many rows there are after some atoms does not depend on their order, since tests are made as soon as their variables
 //! are bound. So what a walk has learned of a set of atoms corrects all orders that follow just these.
 //!
+//! Statistics know how many edges lead from one label to another. So if the first hop has no other conditions, its rows are
+//! those of the statistics.
+//!
 //! A walk ends when few rows are left ([`ROWS_MIN`]), or when it has taken its part of the expected time ([`PART`]).
 
 use std::cell::{Cell, RefCell};
 
 use mangrove_graph::VertexId;
+use mangrove_gremlin::Comparison;
 
 use super::estimate::Estimator;
 use super::progress::Progress;
 use super::selectivity::look_up;
 use super::{Move, Order, QueryGraph, Set, TestKind, tally};
 use crate::facts::GraphFacts;
+use crate::logical::{Condition, FilterKind, LabelTest, Step, Traversal};
 use crate::physical::EdgesOf;
 use crate::sampling::{Begin, Drawn, SampleGraph};
 
@@ -35,6 +40,9 @@ const NANOS_MAX: f64 = 2_000_000.0;
 /// The most vertices that a walk begins at, and the most edges that it draws in a hop.
 const BEGUN_MAX: usize = 128;
 const DRAWN_MAX: usize = 256;
+
+/// The most edges that it draws if their ends must meet conditions on values, which may leave few of them.
+const TESTED_MAX: usize = 2_048;
 
 /// The most vertices that an index may find, if some of them are to be drawn: it finds all.
 const FOUND_MAX: f64 = 4_096.0;
@@ -176,7 +184,8 @@ impl<'g> Walks<'g> {
         let to = ends.other(from);
         let edges = EdgesOf { direction: ends.direction_from(from), labels: ends.labels.clone() };
         if let Move::Hop { .. } = next {
-            let drawn = self.sampler.edges(&sample.bound[from], &edges, DRAWN_MAX)?;
+            let most = if self.is_plain(to) { DRAWN_MAX } else { TESTED_MAX };
+            let drawn = self.sampler.edges(&sample.bound[from], &edges, most)?;
             let (count, of) = (drawn.rows.len(), drawn.of);
             sample.keep(&drawn.rows);
             sample.bound[to] = drawn.neighbors;
@@ -191,13 +200,41 @@ impl<'g> Walks<'g> {
         sample.progress.make(next);
         if let Move::Hop { .. } = next {
             self.meet_conditions(sample, to)?;
+            sample.thin(DRAWN_MAX);
         }
         self.make_tests(sample)?;
         if !sample.is_all && sample.weights.len() < ROWS_MIN {
             return None;
         }
-        self.estimator.learned.note(sample.progress.atoms, sample.rows());
+        match self.known_of_one(sample, next) {
+            Some(rows) => sample.each *= rows / sample.rows().max(f64::MIN_POSITIVE),
+            None => self.estimator.learned.note(sample.progress.atoms, sample.rows()),
+        }
         Some(())
+    }
+
+    /// The rows after the first hop, if statistics know them better than some rows tell: they count the edges between
+    /// labels. What follows is then in proportion to these.
+    fn known_of_one(&self, sample: &Sample<'g>, hop: Move) -> Option<f64> {
+        let Move::Hop { atom, from } = hop else { return None };
+        let ends = &self.graph.atoms[atom];
+        let to = ends.other(from);
+        if sample.progress.atoms != 1 << atom
+            || sample.progress.tests != 0
+            || !self.is_plain(from)
+            || !self.is_plain(to)
+        {
+            return None;
+        }
+        let begin = self.estimator.begin(from);
+        Some(begin.rows * self.estimator.hop(atom, ends.direction_from(from), to, begin.place).rows)
+    }
+
+    /// Returns true if a variable has conditions on labels alone.
+    fn is_plain(&self, variable: usize) -> bool {
+        let variable = &self.graph.variables[variable];
+        let is_of_label = |condition: &Condition| matches!(condition, Condition::LabelIn(_));
+        variable.ids.is_none() && variable.conditions.iter().all(is_of_label)
     }
 
     fn meet_conditions(&self, sample: &mut Sample<'g>, variable: usize) -> Option<()> {
@@ -212,18 +249,63 @@ impl<'g> Walks<'g> {
     fn make_tests(&self, sample: &mut Sample<'g>) -> Option<()> {
         while let Some(next @ Move::Test(test)) = sample.progress.tests().next() {
             let kind = &self.graph.tests[test].kind;
-            match kind {
-                TestKind::Differ(a, b) => {
-                    let pairs = sample.bound[*a].iter().zip(&sample.bound[*b]);
-                    let kept = positions(pairs.map(|(a, b)| a != b));
-                    sample.keep(&kept);
+            match self.passing(sample, kind) {
+                Some(passing) => sample.keep(&positions(passing.into_iter())),
+                None => {
+                    sample.each *= tally::part_left(kind);
+                    sample.is_all = false;
                 }
-                // What a nested traversal finds is not worked out.
-                TestKind::Step(..) => sample.each *= tally::part_left(kind),
             }
             sample.progress.make(next);
         }
         Some(())
+    }
+
+    /// For each row, true if it passes a test; `None` if that would take longer than a look.
+    fn passing(&self, sample: &Sample<'g>, test: &TestKind) -> Option<Vec<bool>> {
+        match test {
+            TestKind::Differ(a, b) => {
+                let pairs = sample.bound[*a].iter().zip(&sample.bound[*b]);
+                Some(pairs.map(|(a, b)| a != b).collect())
+            }
+            TestKind::Step(Step::WherePredicate { start, test: LabelTest::Compare(comparison, name), by, .. }, of) => {
+                let left = match start {
+                    Some(start) => self.graph.named(start)?,
+                    None => (*of)?,
+                };
+                let pairs = [left, self.graph.named(name)?].map(|variable| &sample.bound[variable][..]);
+                let by = [by.first()?, by.get(1).or(by.first())?];
+                self.sampler.comparing(*comparison, pairs, by)
+            }
+            TestKind::Step(Step::FilterTraversal(kind, operands), Some(of)) => {
+                let each = operands.iter().map(|operand| self.with_edges(sample, *of, operand));
+                let each = each.collect::<Option<Vec<Vec<bool>>>>()?;
+                let passes = |row: usize| match kind {
+                    FilterKind::All => each.iter().all(|passing| passing[row]),
+                    FilterKind::Any => each.iter().any(|passing| passing[row]),
+                    FilterKind::None => !each.iter().any(|passing| passing[row]),
+                };
+                Some((0..sample.weights.len()).map(passes).collect())
+            }
+            TestKind::Step(..) => None,
+        }
+    }
+
+    /// For each row, true if its vertex has an edge, or one to another variable; `None` if a traversal asks for more.
+    fn with_edges(&self, sample: &Sample<'g>, of: usize, traversal: &Traversal) -> Option<Vec<bool>> {
+        let mut steps = traversal.steps.iter().map(|node| &node.step);
+        let Step::Expand { direction, labels, to_edges: false } = steps.next()? else { return None };
+        let edges = EdgesOf { direction: *direction, labels: labels.clone() };
+        let counts = match (steps.next(), steps.next()) {
+            (None, _) => self.sampler.degrees(&sample.bound[of], &edges)?,
+            (Some(Step::WherePredicate { start: None, test: LabelTest::Compare(Comparison::Eq, name), by, .. }), None)
+                if by.is_empty() =>
+            {
+                self.sampler.edges_between(&sample.bound[of], &sample.bound[self.graph.named(name)?], &edges)?
+            }
+            _ => return None,
+        };
+        Some(counts.into_iter().map(|count| count > 0).collect())
     }
 }
 
@@ -244,6 +326,18 @@ impl Sample<'_> {
     /// The rows that all of these stand for.
     fn rows(&self) -> f64 {
         self.each * self.weights.iter().sum::<f64>()
+    }
+
+    /// Keeps at most so many rows, evenly.
+    fn thin(&mut self, most: usize) {
+        let count = self.weights.len();
+        let step = count.div_ceil(most).max(1);
+        if step > 1 {
+            let kept: Vec<u32> = (0..count as u32).skip(step / 2).step_by(step).collect();
+            self.each *= count as f64 / kept.len() as f64;
+            self.is_all = false;
+            self.keep(&kept);
+        }
     }
 
     /// Keeps the rows at these positions, each as often as it is given.

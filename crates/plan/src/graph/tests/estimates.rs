@@ -16,8 +16,8 @@ const VERTEX_LABELS: usize = 3;
 
 /// A graph as lists: the labels of its vertices, and edges with source, label and target.
 pub(super) struct Lists {
-    labels: Vec<usize>,
-    edges: Vec<(usize, usize, usize)>,
+    pub labels: Vec<usize>,
+    pub edges: Vec<(usize, usize, usize)>,
 }
 
 /// People, the posts that they write and like, and the cities that they live in. Who knows many also writes many posts
@@ -120,7 +120,7 @@ fn script(start: &str, hops: &[(&str, &str, &str)]) -> String {
 }
 
 /// By how much an estimate is off, as a factor of 1 or more.
-fn q_error(estimate: f64, truth: f64) -> f64 {
+pub(super) fn q_error(estimate: f64, truth: f64) -> f64 {
     let (estimate, truth) = (estimate.max(1.0), truth.max(1.0));
     (estimate / truth).max(truth / estimate)
 }

@@ -5,6 +5,7 @@ mod estimates;
 mod orders;
 mod selectivity;
 mod spellings;
+mod walks;
 
 use mangrove_gremlin::{ParseOptions, Statement, parse_one};
 
