@@ -1,5 +1,5 @@
-//! Plans that leave out tests of labels, since facts about edges answer them (PLAN-13), while edges come that break these
-//! facts. Each answer is compared with that of a plan without optimizations in the same transaction.
+//! Plans that leave out tests of labels and `dedup()`, since facts about edges answer them (PLAN-13), while edges come that
+//! break these facts. Each answer is compared with that of a plan without optimizations in the same transaction.
 
 use std::path::PathBuf;
 use std::sync::Barrier;
@@ -102,6 +102,36 @@ fn a_plan_is_made_again_after_the_first_edge_of_a_sort() {
     // Facts are not taken back.
     write(&db, "g.V().has('n', 0).outE('has').where(inV().hasLabel('person')).drop()");
     assert_eq!((pair.agree_in(&db), is_dropped(&db, THINGS)), (17, false));
+}
+
+#[test]
+fn a_dedup_is_left_out_until_a_vertex_has_a_second_edge() {
+    let db = Database::in_memory();
+    for n in 0..8 {
+        write(&db, &format!("g.addV('person').property('n', {n}).as('p').addV('note').addE('by').to('p')"));
+        write(&db, &format!("g.V().has('n', {n}).as('p').addV('note').addE('by').to('p')"));
+    }
+    let script = "g.V().hasLabel('person').in('by').dedup().count()";
+    let pair = Pair::new(&script.replace(".count()", ".id()"));
+    let drops = |db: &Database| db.explain(script).unwrap().contains("drop dedup");
+    assert_eq!((pair.agree_in(&db), drops(&db)), (16, true));
+    // Another vertex with one edge changes nothing.
+    write(&db, "g.V().has('n', 3).as('p').addV('note').addE('by').to('p')");
+    assert_eq!((pair.agree_in(&db), drops(&db)), (17, true));
+    let before = db.begin_read().unwrap();
+    write(&db, "g.V().hasLabel('note').limit(1).addE('by').to(__.V().has('n', 0))");
+    assert_eq!(pair.agree(&before), 17);
+    assert_eq!((pair.agree_in(&db), drops(&db)), (17, false));
+    // A transaction meets its own second edges.
+    let db = graph();
+    let pair = Pair::new("g.V().hasLabel('thing').in('has').dedup().values('n')");
+    assert_eq!(pair.agree_in(&db), 8, "each person has two things");
+    let transaction = db.begin().unwrap();
+    run(&transaction, "g.V().has('n', 1).addE('is').to(__.V().has('n', 101))");
+    let own = Pair::new("g.V().hasLabel('person').out('is').dedup().values('n')");
+    assert_eq!(own.agree(&transaction), 1);
+    run(&transaction, "g.V().has('n', 2).addE('is').to(__.V().has('n', 101))");
+    assert_eq!(own.agree(&transaction), 1);
 }
 
 #[test]
@@ -241,7 +271,7 @@ fn pick(rng: &mut StdRng, of: &[&'static str]) -> &'static str {
 /// Random walks over random graphs, in which edges of a label lead to few labels. Then edges come that lead elsewhere.
 #[test]
 fn walks_agree_before_and_after_edges_of_new_sorts() {
-    let (mut dropped, mut kept) = (0, 0);
+    let (mut dropped, mut kept, mut without_dedup) = (0, 0, 0);
     for seed in 0..mangrove_testdata::case_count(60) as u64 {
         let rng = &mut StdRng::seed_from_u64(seed);
         let db = Database::in_memory();
@@ -250,6 +280,12 @@ fn walks_agree_before_and_after_edges_of_new_sorts() {
         }
         for label in ["x", "y"] {
             let ends = [pick(rng, &LABELS), pick(rng, &LABELS)];
+            if rng.random_bool(0.5) {
+                // At most one edge leads to each vertex.
+                let from = rng.random_range(0..4);
+                write(&db, &format!("g.V().has('n', {from}).as('f').V().hasLabel('{}').addE('{label}').from('f')", ends[1]));
+                continue;
+            }
             for _ in 0..rng.random_range(0..12) {
                 let end = |rng: &mut StdRng, label: &str| {
                     format!("hasLabel('{label}').has('n', gt({}))", rng.random_range(0..6))
@@ -268,6 +304,7 @@ fn walks_agree_before_and_after_edges_of_new_sorts() {
             for pair in &pairs {
                 pair.agree_in(&db);
                 if is_dropped(&db, &pair.script) { dropped += 1 } else { kept += 1 }
+                without_dedup += usize::from(db.explain(&pair.script).unwrap().contains("drop dedup"));
             }
             let transaction = db.begin().unwrap();
             let (from, to, label) = (rng.random_range(0..5), rng.random_range(0..5), pick(rng, &["x", "y"]));
@@ -278,5 +315,6 @@ fn walks_agree_before_and_after_edges_of_new_sorts() {
             transaction.commit().unwrap();
         }
     }
+    assert!(without_dedup > kept / 100, "{without_dedup} plans have left out a dedup()");
     assert!(dropped > kept / 20 && kept > dropped / 20, "{dropped} plans rely on facts, {kept} do not");
 }

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use mangrove_graph::connections::{Connections, Ends};
+use mangrove_graph::connections::{Connections, Ends, ListFacts};
 use mangrove_graph::{Direction, LabelSetId};
 
 use crate::logical::{Condition, Name, Step, Traversal};
@@ -37,8 +37,9 @@ pub(crate) struct VertexSets {
 pub fn may_rely_on_connections(traversal: &Traversal) -> bool {
     let is_of_labels = |condition: &Condition| matches!(condition, Condition::LabelIn(_));
     let is_label_test = |step: &Step| matches!(step, Step::Has(conditions) if conditions.iter().any(is_of_labels));
+    let is_dedup = |step: &Step| matches!(step, Step::Dedup { labels, by } if labels.is_empty() && by.is_empty());
     let is_hop = |step: &Step| matches!(step, Step::Expand { .. });
-    traversal.any(is_label_test) && traversal.any(is_hop) && !traversal.is_mutating()
+    traversal.any(|step| is_label_test(step) || is_dedup(step)) && traversal.any(is_hop) && !traversal.is_mutating()
 }
 
 impl VertexSets {
@@ -105,6 +106,26 @@ impl KnownConnections {
         VertexSets { known: Some(known), are_all: true }
     }
 
+    /// Returns true if no two edges with one of these labels, or any, lead from these vertices to the same one.
+    pub(crate) fn leads_nowhere_twice(&self, from: &VertexSets, direction: Direction, labels: &[Name]) -> bool {
+        if direction == Direction::Both {
+            return false;
+        }
+        let is_followed = |label: LabelSetId| labels.is_empty() || self.is_named(label, labels);
+        let leads_back = |lists: &&ListFacts| {
+            let meets = |known: &Vec<LabelSetId>| match &lists.ends {
+                Ends::Sets(ends) => ends.iter().any(|end| known.contains(end)),
+                Ends::Any => true,
+            };
+            lists.table.direction == direction.reverse()
+                && is_followed(lists.table.label)
+                && from.known.as_ref().is_none_or(meets)
+        };
+        // By label set. A vertex may have an edge of each kind.
+        let ends: Vec<&ListFacts> = self.facts.lists().iter().filter(leads_back).collect();
+        ends.iter().all(|lists| lists.is_functional) && ends.windows(2).all(|two| two[0].vertices != two[1].vertices)
+    }
+
     /// Returns true if all vertices of these label sets pass a test for one of these labels.
     pub(crate) fn all_pass(&self, sets: &VertexSets, labels: &[Name]) -> bool {
         let all = |known: &Vec<LabelSetId>| known.iter().all(|set| self.is_named(*set, labels));
@@ -114,7 +135,6 @@ impl KnownConnections {
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::connections::ListFacts;
     use mangrove_graph::statistics::EdgeTable;
 
     use super::*;

@@ -10,6 +10,7 @@
 //! | the same, and `SQUARES` | so many are the squares of the degrees together; otherwise degrees are equal |
 //! | `ends LABEL out LABEL LABEL PERCENT …`, with `in` too | so many of these edges lead to vertices with a label |
 //! | `leads LABEL out LABEL LABEL …`, with `in` too | all such edges lead to vertices with one of these labels. Edges without a line do not exist |
+//! | `leads-once LABEL out LABEL LABEL …` | the same, and each of the first vertices has at most one |
 //! | `entries COUNT DISTINCT` | the index that was named last has so many entries, of so many values |
 //! | `> TRAVERSAL` | the lines up to the next empty one are its plan |
 //!
@@ -112,13 +113,13 @@ impl Counted {
                 let known = self.tables.iter_mut().find(|(other, degrees)| *other == of && degrees.table == table);
                 known.unwrap_or_else(|| panic!("{line}: its edges are not counted")).1.ends = ends.into();
             }
-            ["leads", of, direction, label, ref ends @ ..] => {
+            [kind @ ("leads" | "leads-once"), of, direction, label, ref ends @ ..] => {
                 let direction = if direction == "out" { Direction::Out } else { Direction::In };
                 let (vertices, table) = (self.label(of), EdgeTable { direction, label: self.label(label) });
                 let mut ends: Vec<_> = ends.iter().map(|end| self.label(end)).collect();
                 ends.sort_unstable();
                 let ends = Ends::Sets(ends.into());
-                self.leads.push(ListFacts { vertices, table, ends, is_functional: false });
+                self.leads.push(ListFacts { vertices, table, ends, is_functional: kind == "leads-once" });
             }
             _ => return false,
         }

@@ -15,7 +15,7 @@ use crate::physical_rules::{Names, Reliance};
 use mangrove_graph::Direction;
 
 /// What is known of the objects of rows.
-enum Objects {
+pub(super) enum Objects {
     /// They may be anything.
     Unknown,
     /// Vertices. Where the last hop led to them, it is told with them.
@@ -48,7 +48,7 @@ pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
 }
 
 /// What is known of the objects after an operator.
-fn after(operator: &Op, objects: Objects, connections: &KnownConnections) -> Objects {
+pub(super) fn after(operator: &Op, objects: Objects, connections: &KnownConnections) -> Objects {
     match operator {
         Op::Vertices { access, conditions } => {
             let mut sets = VertexSets::any();
@@ -101,7 +101,7 @@ fn leads_on(direction: Direction, end: EdgeEnd) -> bool {
 }
 
 /// Returns true if each row that comes out of an operator has an object that went in.
-fn keeps_objects(operator: &Op) -> bool {
+pub(super) fn keeps_objects(operator: &Op) -> bool {
     match operator {
         Op::HasEdges { .. }
         | Op::HasEdgeTo { .. }
@@ -146,7 +146,15 @@ impl Said {
     /// Notes that all of these edges lead to vertices with one of these labels.
     pub(crate) fn say(&self, edges: Option<&EdgesOf>, labels: &[Name]) {
         let edges = edges.map(crate::explain::edges_text).unwrap_or_default();
-        let text = format!("facts: {edges} leads to {} alone", labels.join(" | "));
+        self.note(format!("facts: {edges} leads to {} alone", labels.join(" | ")));
+    }
+
+    /// Notes that a hop along these edges leads to no vertex twice.
+    pub(crate) fn say_different(&self, edges: &EdgesOf) {
+        self.note(format!("facts: {} leads to no vertex twice", crate::explain::edges_text(edges)));
+    }
+
+    fn note(&self, text: String) {
         let mut said = self.0.borrow_mut();
         if !said.contains(&text) {
             said.push(text);

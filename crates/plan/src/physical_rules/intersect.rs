@@ -15,12 +15,12 @@ pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
     for at in 0..stages.len() {
         if let Op::Expand { direction, labels, to_edges: false } = &stages[at].operator {
             let (direction, labels) = (*direction, labels.clone());
-            let closings = take_closings(stages, at, &mut taken);
+            let (closings, end) = take_closings(stages, at, &mut taken);
             if !closings.is_empty() {
                 changed = true;
                 stages[at].operator = Op::Intersect { direction, labels, closings };
-                // Fewer than the neighbors, and more than the rows after all tests.
-                stages[at].expected = None;
+                // Fewer than the neighbors and than what the tests leave of these, and more than the rows in the end.
+                stages[at..end].iter_mut().for_each(|stage| stage.expected = None);
             }
         }
     }
@@ -30,15 +30,18 @@ pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
 }
 
 /// The edges that the neighbors of a hop must have. Tests for these edges are `taken` out of the chain. An operator
-/// that follows one stays, since there may be several edges. The search ends at the next hop at the latest.
-fn take_closings(stages: &[Stage], hop: usize, taken: &mut [bool]) -> Vec<EdgeTo> {
+/// that follows one stays, since there may be several edges. The search ends at the next hop at the latest. Also returns
+/// where the last of these tests and operators is.
+fn take_closings(stages: &[Stage], hop: usize, taken: &mut [bool]) -> (Vec<EdgeTo>, usize) {
     let mut closings = Vec::new();
+    let mut end = hop + 1;
     let mut given: Vec<Name> = stages[hop].labels.clone();
     for (at, stage) in stages.iter().enumerate().skip(hop + 1) {
         match &stage.operator {
             Op::FollowTo { edge, stays } => {
                 if !given.contains(&edge.name) {
                     closings.push(edge.clone());
+                    end = at;
                 }
                 if !stays {
                     break;
@@ -48,10 +51,11 @@ fn take_closings(stages: &[Stage], hop: usize, taken: &mut [bool]) -> Vec<EdgeTo
             Op::HasEdgeTo { edge, negate: false } if !given.contains(&edge.name) && stage.labels.is_empty() => {
                 closings.push(edge.clone());
                 taken[at] = true;
+                end = at;
             }
             operator if operator.is_test() => given.extend(stage.labels.iter().cloned()),
             _ => break,
         }
     }
-    closings
+    (closings, end)
 }

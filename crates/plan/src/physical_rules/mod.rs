@@ -8,6 +8,7 @@
 //! search for an edge is found before it becomes a test for the edge, and the test before an intersection takes it in.
 //! The rules that merge rows run last, on the outermost chain alone.
 
+mod drop_dedup;
 mod drop_label_tests;
 mod follow_to;
 mod fuse;
@@ -77,6 +78,7 @@ struct Rule {
 /// All rules, in order.
 const RULES: &[Rule] = &[
     Rule { name: "drop label tests", scope: Scope::ReadingChain, apply: drop_label_tests::apply },
+    Rule { name: "drop dedup", scope: Scope::ReadingChain, apply: drop_dedup::apply },
     Rule { name: "optional hop", scope: Scope::Chain, apply: |stages, _| optional_hop::apply(stages) },
     Rule { name: "fuse neighbors", scope: Scope::Chain, apply: fuse::apply },
     Rule { name: "share reductions", scope: Scope::Chain, apply: |stages, _| share_reductions::apply(stages) },
