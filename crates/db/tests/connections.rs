@@ -135,6 +135,27 @@ fn a_dedup_is_left_out_until_a_vertex_has_a_second_edge() {
 }
 
 #[test]
+fn a_scan_before_a_hop_looks_at_vertices_with_such_edges() {
+    let db = graph();
+    let pair = Pair::new("g.V().where(out('has')).values('n')");
+    let narrows = |db: &Database| db.explain(&pair.script).unwrap().contains("scan what has edges");
+    assert_eq!((pair.agree_in(&db), narrows(&db)), (8, true));
+    let before = db.begin_read().unwrap();
+    // A thing has something, too.
+    write(&db, "g.V().has('n', 100).addE('has').to(__.V().has('n', 1))");
+    assert_eq!((pair.agree_in(&db), narrows(&db)), (9, false));
+    assert_eq!(pair.agree(&before), 8);
+    // A vertex of a label that had no edges.
+    write(&db, "g.addV('rare').property('n', 300).addE('likes').to(__.V().has('n', 2))");
+    let likes = Pair::new("g.V().out('likes').values('n')");
+    assert_eq!(likes.agree_in(&db), 1);
+    assert!(db.explain(&likes.script).unwrap().contains("vertices with label rare"));
+    let transaction = db.begin().unwrap();
+    run(&transaction, "g.V().has('n', 3).addE('likes').to(__.V().has('n', 4))");
+    assert_eq!(likes.agree(&transaction), 2, "a transaction meets its own edges");
+}
+
+#[test]
 fn an_edge_that_is_rolled_back_leaves_its_facts() {
     let db = graph();
     let pair = Pair::new(THINGS);
@@ -283,7 +304,10 @@ fn walks_agree_before_and_after_edges_of_new_sorts() {
             if rng.random_bool(0.5) {
                 // At most one edge leads to each vertex.
                 let from = rng.random_range(0..4);
-                write(&db, &format!("g.V().has('n', {from}).as('f').V().hasLabel('{}').addE('{label}').from('f')", ends[1]));
+                write(
+                    &db,
+                    &format!("g.V().has('n', {from}).as('f').V().hasLabel('{}').addE('{label}').from('f')", ends[1]),
+                );
                 continue;
             }
             for _ in 0..rng.random_range(0..12) {
@@ -303,7 +327,11 @@ fn walks_agree_before_and_after_edges_of_new_sorts() {
         for _ in 0..4 {
             for pair in &pairs {
                 pair.agree_in(&db);
-                if is_dropped(&db, &pair.script) { dropped += 1 } else { kept += 1 }
+                if is_dropped(&db, &pair.script) {
+                    dropped += 1
+                } else {
+                    kept += 1
+                }
                 without_dedup += usize::from(db.explain(&pair.script).unwrap().contains("drop dedup"));
             }
             let transaction = db.begin().unwrap();

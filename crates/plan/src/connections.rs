@@ -15,6 +15,7 @@ use mangrove_graph::connections::{Connections, Ends, ListFacts};
 use mangrove_graph::{Direction, LabelSetId};
 
 use crate::logical::{Condition, Name, Step, Traversal};
+use crate::physical::EdgesOf;
 
 /// The facts about the edges of a graph, with the names of its label sets.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +40,9 @@ pub fn may_rely_on_connections(traversal: &Traversal) -> bool {
     let is_label_test = |step: &Step| matches!(step, Step::Has(conditions) if conditions.iter().any(is_of_labels));
     let is_dedup = |step: &Step| matches!(step, Step::Dedup { labels, by } if labels.is_empty() && by.is_empty());
     let is_hop = |step: &Step| matches!(step, Step::Expand { .. });
-    traversal.any(|step| is_label_test(step) || is_dedup(step)) && traversal.any(is_hop) && !traversal.is_mutating()
+    let is_scan = |step: &Step| matches!(step, Step::Vertices { ids: None, conditions } if conditions.is_empty());
+    let may_help = |step: &Step| is_label_test(step) || is_dedup(step) || is_scan(step);
+    traversal.any(may_help) && traversal.any(is_hop) && !traversal.is_mutating()
 }
 
 impl VertexSets {
@@ -104,6 +107,31 @@ impl KnownConnections {
         known.sort_unstable();
         known.dedup();
         VertexSets { known: Some(known), are_all: true }
+    }
+
+    /// Names that take the label sets whose vertices may have such an edge; `None` if there are none, or all have some.
+    pub(crate) fn sources(&self, edges: &EdgesOf) -> Option<Vec<Name>> {
+        let EdgesOf { direction, labels } = edges;
+        let has_edges = |lists: &&ListFacts| {
+            (*direction == Direction::Both || *direction == lists.table.direction)
+                && (labels.is_empty() || self.is_named(lists.table.label, labels))
+        };
+        let mut sets: Vec<LabelSetId> =
+            self.facts.lists().iter().filter(has_edges).map(|lists| lists.vertices).collect();
+        sets.sort_unstable();
+        sets.dedup();
+        let has_edges = |lists: &ListFacts| sets.binary_search(&lists.vertices).is_ok();
+        // Further label sets have no edges at all. Most graphs have none of these.
+        if sets.is_empty() || self.facts.lists().iter().all(has_edges) {
+            return None;
+        }
+        sets.into_iter().map(|set| self.whole_name(set)).collect()
+    }
+
+    /// The whole name of a label set: the names of its labels in one, after the names of each.
+    fn whole_name(&self, set: LabelSetId) -> Option<Name> {
+        let at = self.names.binary_search_by_key(&set, |(known, _)| *known).ok()?;
+        self.names[at].1.last().cloned()
     }
 
     /// Returns true if no two edges with one of these labels, or any, lead from these vertices to the same one.

@@ -215,8 +215,7 @@ impl ViewSample {
         self.takes(2.0 * VERTEX * from.len() as f64);
         let mut counts = Vec::with_capacity(from.len());
         for (at, (a, b)) in from.iter().zip(to).enumerate() {
-            let (shorter, request, other) =
-                if there[at] <= back[at] { (a, &request, b) } else { (b, &reversed, a) };
+            let (shorter, request, other) = if there[at] <= back[at] { (a, &request, b) } else { (b, &reversed, a) };
             if there[at].min(back[at]) > LIST_MAX as u64 {
                 return Ok(None);
             }

@@ -127,7 +127,7 @@ impl<'a> Estimator<'a> {
             estimator.edges.push(LabelSets::of(names, figures));
         }
         for variable in 0..graph.variables.len() {
-            let beginning = estimator.beginning(variable);
+            let beginning = estimator.beginning(variable, graph, facts.connections.is_some());
             estimator.begun.push(beginning);
         }
         estimator
@@ -147,17 +147,35 @@ impl<'a> Estimator<'a> {
         self.begun[variable]
     }
 
-    fn beginning(&self, variable: usize) -> Beginning {
+    /// `has_facts`: a scan of all vertices before a hop finds those alone whose label sets have such edges.
+    fn beginning(&self, variable: usize, graph: &QueryGraph, has_facts: bool) -> Beginning {
         let (sets, part) = &self.ends[variable];
+        let narrowed = if has_facts && sets.0.is_none() { self.with_edges(variable, graph) } else { LabelSets(None) };
         let mut parts = Vec::new();
         let mut scanned = UNKNOWN_VERTICES;
         if self.statistics.is_some() {
-            let taken = self.label_sets().filter(|label| sets.takes(label.label));
+            let taken = self.label_sets().filter(|label| sets.takes(label.label) && narrowed.takes(label.label));
             parts.extend(taken.map(|label| Part { label: label.label, arrival: None, share: label.vertices as f64 }));
             scanned = normalize(&mut parts);
         }
         let place = self.memo.borrow_mut().place(Whereabouts { variable, parts, domain: scanned });
         Beginning { scanned, rows: scanned * part, place }
+    }
+
+    /// The label sets that have edges of an atom at a variable: of all such atoms, the one that leaves the fewest vertices.
+    fn with_edges(&self, variable: usize, graph: &QueryGraph) -> LabelSets {
+        let at_end = graph.atoms.iter().enumerate().filter(|(_, atom)| atom.from == variable || atom.to == variable);
+        let with_edges = at_end.map(|(atom, ends)| {
+            let direction = ends.direction_from(variable);
+            let has_edges = |label: &&LabelStatistics| {
+                let mut tables = label.tables().iter().map(|degrees| degrees.table);
+                tables.any(|table| follows(direction, table) && self.edges[atom].takes(table.label))
+            };
+            let with_edges: Vec<&LabelStatistics> = self.label_sets().filter(has_edges).collect();
+            let vertices: u64 = with_edges.iter().map(|label| label.vertices).sum();
+            (vertices, with_edges.into_iter().map(|label| label.label).collect())
+        });
+        LabelSets(with_edges.min_by_key(|(vertices, _)| *vertices).map(|(_, sets)| sets))
     }
 
     /// The label sets that the vertices of a variable may have; `None`: all.
@@ -430,7 +448,8 @@ pub(super) struct Beginning {
 
 /// Makes the shares of parts add up to 1; returns their sum.
 fn normalize(parts: &mut [Part]) -> f64 {
-    let sum: f64 = parts.iter().map(|part| part.share).sum();
+    // The sum of nothing would be -0.
+    let sum = parts.iter().fold(0.0, |sum, part| sum + part.share);
     parts.iter_mut().for_each(|part| part.share /= sum.max(f64::MIN_POSITIVE));
     sum
 }

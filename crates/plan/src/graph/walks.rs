@@ -89,12 +89,7 @@ pub(super) struct Walks<'g> {
 impl<'g> Walks<'g> {
     /// Walks for a graph whose best order is expected to cost so many nanoseconds; `None` if nothing can be learned, or
     /// not in the time.
-    pub fn new(
-        graph: &'g QueryGraph,
-        estimator: &'g Estimator<'g>,
-        facts: &'g GraphFacts,
-        cost: f64,
-    ) -> Option<Self> {
+    pub fn new(graph: &'g QueryGraph, estimator: &'g Estimator<'g>, facts: &'g GraphFacts, cost: f64) -> Option<Self> {
         if cost < WALKED || !estimator.is_informed() || graph.atoms.len() < 2 {
             return None;
         }
@@ -298,9 +293,10 @@ impl<'g> Walks<'g> {
         let edges = EdgesOf { direction: *direction, labels: labels.clone() };
         let counts = match (steps.next(), steps.next()) {
             (None, _) => self.sampler.degrees(&sample.bound[of], &edges)?,
-            (Some(Step::WherePredicate { start: None, test: LabelTest::Compare(Comparison::Eq, name), by, .. }), None)
-                if by.is_empty() =>
-            {
+            (
+                Some(Step::WherePredicate { start: None, test: LabelTest::Compare(Comparison::Eq, name), by, .. }),
+                None,
+            ) if by.is_empty() => {
                 self.sampler.edges_between(&sample.bound[of], &sample.bound[self.graph.named(name)?], &edges)?
             }
             _ => return None,

@@ -154,6 +154,11 @@ impl Said {
         self.note(format!("facts: {} leads to no vertex twice", crate::explain::edges_text(edges)));
     }
 
+    /// Notes that vertices with one of these labels alone have such edges.
+    pub(crate) fn say_sources(&self, edges: &EdgesOf, labels: &[Name]) {
+        self.note(format!("facts: {} leads from {} alone", crate::explain::edges_text(edges), labels.join(" | ")));
+    }
+
     fn note(&self, text: String) {
         let mut said = self.0.borrow_mut();
         if !said.contains(&text) {

@@ -17,6 +17,7 @@ mod merge_between_hops;
 mod merge_in_loops;
 mod optional_hop;
 mod pass_early;
+mod scan_sources;
 mod search_from_both_ends;
 mod search_from_here;
 mod share_reductions;
@@ -78,6 +79,11 @@ struct Rule {
 /// All rules, in order.
 const RULES: &[Rule] = &[
     Rule { name: "drop label tests", scope: Scope::ReadingChain, apply: drop_label_tests::apply },
+    Rule {
+        name: "scan what has edges",
+        scope: Scope::ReadingChain,
+        apply: |stages, names| scan_sources::apply(stages, names),
+    },
     Rule { name: "drop dedup", scope: Scope::ReadingChain, apply: drop_dedup::apply },
     Rule { name: "optional hop", scope: Scope::Chain, apply: |stages, _| optional_hop::apply(stages) },
     Rule { name: "fuse neighbors", scope: Scope::Chain, apply: fuse::apply },

@@ -69,7 +69,8 @@ impl SampleGraph for Sampler {
     fn vertices(&self, of: &Begin<'_>, most: usize) -> Option<Drawn> {
         let Begin::Scanned(labels) = of else { return None };
         let takes = |label: usize| labels.is_none_or(|sets| sets.iter().any(|set| set.0 as usize == label));
-        let all: Vec<VertexId> = (0..self.lists.labels.len()).filter(|at| takes(self.lists.labels[*at])).map(id).collect();
+        let all: Vec<VertexId> =
+            (0..self.lists.labels.len()).filter(|at| takes(self.lists.labels[*at])).map(id).collect();
         Some(Drawn { vertices: self.some(&all, most), of: None })
     }
 
@@ -188,7 +189,11 @@ fn walks_see_circles_that_degrees_do_not() {
     // The hops, which walks they take, and by how much degrees alone are off at least.
     let cases: [(&str, &dyn Fn(&[usize], &HashMap<(usize, usize), usize>) -> usize, f64); 3] = [
         ("out('knows').out('knows').out('knows').where(eq('a')).values('n')", &triangle, 2.0),
-        ("out('knows').as('b').where(gt('a')).by('n').out('knows').out('knows').where(eq('a')).values('n')", &ordered, 2.0),
+        (
+            "out('knows').as('b').where(gt('a')).by('n').out('knows').out('knows').where(eq('a')).values('n')",
+            &ordered,
+            2.0,
+        ),
         ("out('knows').out('knows').where(neq('a')).not(out('knows').where(eq('a'))).values('n')", &open, 1.0),
     ];
     for (hops, takes, degrees_alone) in cases {
@@ -226,7 +231,8 @@ fn all_orders_of_the_same_atoms_have_the_same_rows() {
 fn cheap_orders_and_graphs_without_statistics_are_not_walked() {
     let script = "g.V().hasLabel('person').as('a').out('knows').out('knows').out('knows').where(eq('a')).values('n')";
     let (query, _) = graph_of(script).unwrap();
-    let walks = |facts: &GraphFacts, cost: f64| Walks::new(&query, &Estimator::new(&query, facts), facts, cost).is_some();
+    let walks =
+        |facts: &GraphFacts, cost: f64| Walks::new(&query, &Estimator::new(&query, facts), facts, cost).is_some();
     let facts = facts_of(circles());
     assert!(walks(&facts, COST));
     assert!(!walks(&facts, 1e6));
