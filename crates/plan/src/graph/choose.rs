@@ -29,6 +29,8 @@ pub(super) struct Chosen {
     pub order: Option<Order>,
     /// True if it is the written one.
     pub is_written: bool,
+    /// True if the written one costs so little that nothing is changed.
+    pub is_light: bool,
     /// What `explain()` says about it.
     pub shown: Option<String>,
 }
@@ -71,7 +73,8 @@ pub(super) fn cheapest(graph: &QueryGraph, estimator: &Estimator<'_>, is_shown: 
     let as_written = written(graph);
     let written_cost = Tally::of(graph, estimator, &as_written).cost;
     let bound = written_cost / GAIN;
-    let best = if written_cost >= LIGHT { best(graph, estimator, bound, searches) } else { None };
+    let is_light = written_cost < LIGHT;
+    let best = if is_light { None } else { best(graph, estimator, bound, searches) };
     let chosen = best.filter(|best| best.cost < bound && best.order != as_written);
     let shown = is_shown.then(|| {
         let expected = |order: &Order| tally::rows_shown(graph, estimator, order);
@@ -84,13 +87,12 @@ pub(super) fn cheapest(graph: &QueryGraph, estimator: &Estimator<'_>, is_shown: 
             }
             None if !estimator.is_informed() => "as written, since there are no statistics yet".to_owned(),
             None => {
-                let is_light = written_cost < LIGHT;
                 let reason = if is_light { "it is light" } else { "no other order would cost much less" };
                 format!("as written, since {reason}; expected rows {before}")
             }
         }
     });
-    Chosen { is_written: chosen.is_none(), order: chosen.map(|best| best.order), shown }
+    Chosen { is_written: chosen.is_none(), is_light, order: chosen.map(|best| best.order), shown }
 }
 
 /// The cheapest order that was found.
@@ -164,9 +166,9 @@ pub(super) fn at_random(graph: &QueryGraph, seed: u64) -> Chosen {
     }
     let order = building.order;
     if !graph.may_name && order.reads_names(graph) {
-        return Chosen { order: None, is_written: true, shown: None };
+        return Chosen { order: None, is_written: true, is_light: false, shown: None };
     }
-    Chosen { order: Some(order), is_written: false, shown: Some(format!("by seed {seed}")) }
+    Chosen { order: Some(order), is_written: false, is_light: false, shown: Some(format!("by seed {seed}")) }
 }
 
 /// A walk along atoms that another one has not followed, up to a variable that both have; `None` if it finds none.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | the beginning | `V()` with all conditions of the variable |
 //! | a hop | `out()` or its reverse, and `has()` with the conditions of its end |
+//! | a hop over edges with conditions | `outE().has().inV()` or its reverse, as in `edges.rs`, and `has()` |
 //! | an edge between two bound variables | `out().where(eq('b'))` |
 //! | a test | the test |
 //! | a join | [`Step::Join`] of the steps so far and those of the other walk |
@@ -16,7 +17,7 @@ use std::collections::HashSet;
 use mangrove_gremlin::{Comparison, Position};
 
 use super::progress::Progress;
-use super::{Move, Order, QueryGraph, Set, TestKind, Variable};
+use super::{Move, Order, QueryGraph, Set, TestKind, Variable, edges};
 use crate::logical::{LabelTest, Lookup, Name, Step, StepNode, Traversal};
 
 /// The traversal with the steps of the graph, which are the first `end`, in an order.
@@ -159,8 +160,13 @@ impl<'a> Emission<'a> {
     fn follow(&mut self, atom: usize, from: usize) -> usize {
         let atom = &self.graph.atoms[atom];
         self.go_to(from, atom.position);
-        let (direction, labels) = (atom.direction_from(from), atom.labels.clone());
-        self.push(Step::Expand { direction, labels, to_edges: false }, atom.position);
+        let (direction, labels) = (atom.direction_from(from), &atom.labels);
+        match atom.conditions.is_empty() {
+            true => {
+                self.push(Step::Expand { direction, labels: labels.clone(), to_edges: false }, atom.position);
+            }
+            false => self.steps.extend(edges::write(direction, labels, &atom.conditions, atom.position)),
+        }
         self.current = atom.other(from);
         self.current
     }

@@ -17,6 +17,9 @@
 //! ([`Place`]). Two orders whose rows reach a variable along the same edges share an entry. The estimator estimates each
 //! hop from an entry once.
 //!
+//! Of the edges that a hop follows, conditions on edges leave a part, by guesses (`selectivity.rs`). Where these edges lead is
+//! taken not to depend on the conditions.
+//!
 //! Without statistics, every label is taken to be as frequent as any other, and to have as many edges
 //! ([`UNKNOWN_VERTICES`], [`UNKNOWN_DEGREE`]). So only orders that differ in their form have different costs.
 
@@ -27,7 +30,7 @@ use mangrove_graph::{Direction, LabelSetId};
 
 pub(super) use super::memo::Place;
 use super::memo::{Hop, Memo, Part, Whereabouts};
-use super::selectivity::{labels_of, narrowed};
+use super::selectivity::{labels_of, narrowed, part_of_edges};
 use super::{Atom, QueryGraph, Variable};
 use crate::facts::{Figures, GraphFacts};
 use crate::logical::Name;
@@ -46,6 +49,8 @@ pub(super) struct Estimator<'a> {
     ends: Vec<(LabelSets, f64)>,
     /// For each atom, the label sets of edges that it follows, or all.
     edges: Vec<LabelSets>,
+    /// For each atom, the part of its edges that meet its conditions.
+    passing: Vec<f64>,
     /// For each variable, true if ids or an index find its vertices.
     is_found: Vec<bool>,
     /// For each variable, the beginning there.
@@ -101,6 +106,7 @@ impl<'a> Estimator<'a> {
             statistics,
             ends: Vec::new(),
             edges: Vec::new(),
+            passing: Vec::new(),
             is_found: Vec::new(),
             begun: Vec::new(),
             memo: RefCell::new(Memo::new(graph)),
@@ -117,8 +123,16 @@ impl<'a> Estimator<'a> {
             estimator.is_found.push(is_found);
         }
         for atom in &graph.atoms {
-            let names: &[&[Name]] = if atom.labels.is_empty() { &[] } else { &[&atom.labels] };
-            estimator.edges.push(LabelSets::of(names, figures));
+            let names = Some(&atom.labels[..]).filter(|labels| !labels.is_empty()).into_iter();
+            let names: Vec<&[Name]> = names.chain(atom.conditions.iter().filter_map(labels_of)).collect();
+            estimator.edges.push(LabelSets::of(&names, figures));
+        }
+        for (at, atom) in graph.atoms.iter().enumerate() {
+            let passing = match atom.conditions.is_empty() {
+                true => 1.0,
+                false => part_of_edges(&atom.conditions, estimator.followed(at, atom.direction), facts),
+            };
+            estimator.passing.push(passing);
         }
         for variable in 0..graph.variables.len() {
             let beginning = estimator.beginning(variable);
@@ -159,6 +173,11 @@ impl<'a> Estimator<'a> {
         self.is_found[variable]
     }
 
+    /// The part of an atom's edges that meet its conditions.
+    pub fn passing(&self, atom: usize) -> f64 {
+        self.passing[atom]
+    }
+
     /// The estimate of a hop of one row from a place, along an atom that leads to `to`.
     pub fn hop(&self, atom: usize, direction: Direction, to: usize, from: Place) -> Hop {
         if let Some(known) = self.memo.borrow().hop(from, atom) {
@@ -174,7 +193,7 @@ impl<'a> Estimator<'a> {
         let mut memo = self.memo.borrow_mut();
         let Some(statistics) = self.statistics else {
             let end = Whereabouts { variable: to, parts: Vec::new(), domain: UNKNOWN_VERTICES * part };
-            let (neighbors, rows) = (UNKNOWN_DEGREE, UNKNOWN_DEGREE * part);
+            let (neighbors, rows) = (UNKNOWN_DEGREE, UNKNOWN_DEGREE * part * self.passing[atom]);
             return Hop { neighbors, rows, plain: UNKNOWN_DEGREE, end: memo.place(end), left: from };
         };
         let mut followed: Vec<Followed<'_>> = Vec::new();
@@ -254,6 +273,7 @@ impl<'a> Estimator<'a> {
             }
         }
         normalize(&mut parts);
+        let rows = rows * self.passing[atom];
         // A vertex may have edges of several of the tables.
         let domain = part * reached.iter().map(|(label, ends)| label.vertices.min(*ends) as f64).sum::<f64>();
         let (left, end) = (memo.place(left), memo.place(Whereabouts { variable: to, parts, domain }));
@@ -296,15 +316,18 @@ impl<'a> Estimator<'a> {
     /// The rows that an edge between two bound variables makes of one; `direction` is that from `x` to `y`.
     pub fn close(&self, atom: usize, direction: Direction, x: Place, y: Place) -> f64 {
         if self.statistics.is_none() {
-            return UNKNOWN_DEGREE / UNKNOWN_VERTICES;
+            return UNKNOWN_DEGREE / UNKNOWN_VERTICES * self.passing[atom];
         }
         let there = self.degree(atom, direction, x);
         let back = self.degree(atom, direction.reverse(), y);
-        (there * back / self.followed(atom, direction).max(1.0)).min(there.min(back))
+        self.passing[atom] * (there * back / self.followed(atom, direction).max(1.0)).min(there.min(back))
     }
 
     /// The edges that an atom follows from all vertices.
     fn followed(&self, atom: usize, direction: Direction) -> f64 {
+        if self.statistics.is_none() {
+            return UNKNOWN_VERTICES * UNKNOWN_DEGREE;
+        }
         if let Some(known) = self.memo.borrow().followed(atom, direction) {
             return known;
         }

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! A query graph has *variables*, one for each vertex that a result is made of, and *atoms*, the edges between them.
-//! `out()` is an atom and a new variable, `has()` a condition of a variable, `as()` a name of one. `select()` goes back
-//! to a variable, and `where(eq())` makes two of them one. So a walk, the same walk backwards and a `match()` are one
+//! `out()` is an atom and a new variable, `has()` a condition of a variable, `as()` a name of one. In
+//! `outE().has().inV()` it is a condition of the atom. `select()` goes back to a variable, and `where(eq())` makes two of
+//! them one. So a walk, the same walk backwards and a `match()` are one
 //! graph. Its results are all ways to put vertices for variables, each as often as there are parallel edges.
 //!
 //! - **PLAN-11.** The steps that the graph is read from end before the first step that is not listed in `build`. The
@@ -25,6 +26,7 @@ mod build;
 mod canonical;
 mod choose;
 mod count;
+mod edges;
 mod emit;
 mod estimate;
 mod exact;
@@ -73,6 +75,13 @@ struct QueryGraph {
     merges: bool,
 }
 
+impl QueryGraph {
+    /// Returns true if a hop is written as a union of two. Rows are not merged before a union.
+    fn has_unions(&self) -> bool {
+        self.atoms.iter().any(|atom| atom.direction == Direction::Both && !atom.conditions.is_empty())
+    }
+}
+
 /// A vertex that results are made of.
 #[derive(Clone, Debug, Default)]
 struct Variable {
@@ -92,13 +101,16 @@ struct Atom {
     /// The direction, as seen from `from`.
     direction: Direction,
     labels: Vec<Name>,
+    /// What is asked of the edge.
+    conditions: Vec<Condition>,
     /// It is no part of equality.
     position: Option<Position>,
 }
 
 impl PartialEq for Atom {
     fn eq(&self, other: &Self) -> bool {
-        (self.from, self.to, self.direction) == (other.from, other.to, other.direction) && self.labels == other.labels
+        let ends = |atom: &Self| (atom.from, atom.to, atom.direction);
+        ends(self) == ends(other) && self.labels == other.labels && self.conditions == other.conditions
     }
 }
 
@@ -185,14 +197,14 @@ pub fn may_reorder(traversal: &Traversal, configuration: &Configuration, planner
         && (build::may_have_orders(&traversal.steps) || count::may_be_counted(&traversal.steps))
 }
 
-/// Chooses the order of a traversal's first steps. `is_counted`: most runs make no rows in this order. `estimates` are
-/// those of the choice how it is counted.
+/// Chooses the order of a traversal's first steps. If `counted` of them are counted without rows, these alone are
+/// reordered, and few runs make rows in this order. `estimates` are those of the choice how it is counted.
 pub(crate) fn reorder<'a>(
     traversal: &Traversal,
     configuration: &Configuration,
     facts: &'a GraphFacts,
     options: PlanOptions,
-    is_counted: bool,
+    counted: Option<usize>,
     estimates: &mut Estimates<'a>,
 ) -> Reordered {
     let kept = |declined: Declined| Reordered {
@@ -204,18 +216,22 @@ pub(crate) fn reorder<'a>(
     if planner == Planner::Written {
         return kept(build::may_have_orders(&traversal.steps).then_some("the planner is told to keep it"));
     }
-    let (graph, end) = match build::build(traversal, configuration) {
+    let without_paths = edges::without_paths(traversal);
+    let traversal = without_paths.as_ref().unwrap_or(traversal);
+    let (graph, end) = match build::build(traversal, configuration, counted) {
         Ok(built) => built,
         Err(declined) => return kept(declined),
     };
     let chosen = match planner {
         Planner::Forced(seed) => choose::at_random(&graph, seed),
         Planner::Written | Planner::Greedy => {
-            choose::cheapest(&graph, estimates.of(&graph, facts), options.estimate, !is_counted)
+            choose::cheapest(&graph, estimates.of(&graph, facts), options.estimate, counted.is_none())
         }
     };
     let order = chosen.order.unwrap_or_else(|| choose::written(&graph));
-    let stays = chosen.is_written && !graph.has_late_conditions;
+    // Even in the written order, a traversal without paths costs less, but light ones gain nothing.
+    let needs_no_paths = without_paths.is_some() && !chosen.is_light;
+    let stays = chosen.is_written && !graph.has_late_conditions && !needs_no_paths;
     let traversal = (!stays).then(|| emit::emit(&graph, &order, traversal, end));
     Reordered { traversal, choice: chosen.shown, has_choice: true }
 }
