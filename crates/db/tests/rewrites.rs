@@ -90,6 +90,18 @@ const SCRIPTS: &[&str] = &[
     "g.V().match(__.as('a').outE('x').has('w', gt(0)).inV().as('b'), __.as('b').bothE('y').has('w', lt(3)).otherV().as('c'),
        __.as('c').inE().has('w', neq(2)).outV().as('a')).select('a', 'b', 'c').by('n')",
     "g.V().match(__.as('a').outE('x').as('e').inV().as('b'), __.as('b').out('y').as('c'), __.as('e').has('w', gt(1))).count()",
+    // What follows fences, with names from before them; two fences; and a stream whose order is read.
+    "g.V().as('a').out('x').dedup().as('b').out('y').as('c').select('b').in('x').as('d').select('b', 'c', 'd').by('n')",
+    "g.V().as('a').out('x').dedup().as('b').out('y').select('b').in('x').select('a').values('n')",
+    "g.V().as('a').both('x').barrier().as('b').out('y').where(eq('a')).select('b').in('x').where(neq('b')).count()",
+    "g.V().both().dedup().match(__.as('a').out('x').as('b'), __.as('a').in('y').as('c'), __.as('b').both().as('c')).
+       select('a', 'b', 'c').by('n')",
+    "g.V().has('n', 0).limit(1).match(__.as('a').out('x').as('b'), __.as('a').in('y').has('n', lt(4)).as('c')).count()",
+    "g.V().out().dedup().as('a').out().select('a').in('y').dedup().as('b').both().select('b').in().values('n')",
+    "g.V().order().by('n').limit(3).as('a').out('x').select('a').out('y').limit(1).count()",
+    "g.V().order().by('n').dedup().as('a').out('x').as('b').select('a').in('y').select('b').values('n').fold().count(local)",
+    "g.V().out().limit(100000).as('a').out('x').select('a').out('y').limit(100000).values('n')",
+    "g.V().out('x').dedup().as('a').out('y').path().by('n')",
     // Walks of which only the existence matters.
     "g.V().where(repeat(out('x')).emit().times(3).has('n', 3)).values('n')",
     "g.V().where(repeat(out('x')).times(2).has('n', lt(4))).values('n')",

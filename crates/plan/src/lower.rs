@@ -67,7 +67,7 @@ pub fn lower_with(
         false => Err(None),
     };
     let may_count = counted.is_ok() || weigh && graph::may_count(traversal, configuration);
-    let Reordered { traversal: reordered, choice, has_choice } = graph::reorder(
+    let Reordered { traversal: reordered, mut choices, has_choice } = graph::reorder(
         traversal,
         configuration,
         facts,
@@ -112,7 +112,6 @@ pub fn lower_with(
         said: Said::default(),
     };
     let may_merge = merges && !requirements.keep_earlier_objects() && !requirements.sacks;
-    let mut choices: Vec<String> = choice.map(|order| format!("order: {order}")).into_iter().collect();
     let mut root = match counted {
         Err(declined) => {
             choices.extend(declined.map(|reason| format!("count: with rows, since {reason}")));

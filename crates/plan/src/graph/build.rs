@@ -24,8 +24,9 @@ use mangrove_gremlin::Comparison;
 
 use super::edges::{self, EdgeHop};
 use super::preconditions::{self, Declined, is_total};
-use super::{Atom, MEMBERS_MAX, QueryGraph, Set, Test, TestKind, Variable};
+use super::{Atom, Entry, MEMBERS_MAX, QueryGraph, Set, Test, TestKind, Variable};
 use crate::logical::{By, Condition, Configuration, EdgeEnd, LabelTest, Name, Reduction, Step, StepNode, Traversal};
+use crate::physical::Requirements;
 
 /// The graph of the first steps of a traversal, and how many steps these are; or why there is none. `most`: it has at
 /// most so many steps.
@@ -41,25 +42,8 @@ pub(super) fn build(
     let first = traversal.steps.first().ok_or(None)?;
     let mut builder = Builder::begin(first).ok_or(Some("its first step is about more than vertices"))?;
     let steps = most.and_then(|most| traversal.steps.get(..most)).unwrap_or(&traversal.steps);
-    let mut end = 1;
-    while let Some(taken) = builder.take(&steps[end..]) {
-        end += taken;
-    }
-    let rest = &traversal.steps[end..];
-    if cuts_stream(rest) {
-        return Err(Some("a step takes only a part of the stream"));
-    }
-    let sink = (!ignores_object(rest)).then_some(builder.current);
-    let reads_name = |step: &Step| step.traits().names_read.iter().any(|name| builder.names.contains_key(*name));
-    let reads_names = any_step(rest, &reads_name);
-    let walks_later = any_step(rest, &|step| step.traits().walks);
-    let mut graph = builder.graph;
-    graph.sink = sink;
-    graph.reads_names = reads_names || graph.tests.iter().any(|test| test.reads.count_ones() > 1);
-    graph.may_name = !needs.bindings.is_empty() || !walks_later;
-    graph.merges = merges_before(rest) && !graph.has_unions();
-    let has_orders = graph.atoms.len() > 1 || graph.variables.iter().skip(1).any(narrows);
-    if has_orders && graph.atoms.len() <= MEMBERS_MAX { Ok((graph, end)) } else { Err(None) }
+    let end = builder.take_all(steps, 1);
+    Ok((builder.graph_before(&traversal.steps[end..], &needs)?, end))
 }
 
 /// A look that is enough for light traversals: returns false if the first steps have one order only.
@@ -164,18 +148,43 @@ impl Builder {
         }
         let variable =
             Variable { ids: ids.clone(), conditions: conditions.clone(), names: labels.clone(), position: *position };
-        let graph = QueryGraph {
-            variables: vec![variable],
-            atoms: Vec::new(),
-            tests: Vec::new(),
-            sink: None,
-            has_late_conditions: false,
-            may_name: false,
-            reads_names: false,
-            merges: false,
-        };
+        let graph = QueryGraph::of(variable);
         let names = labels.iter().map(|name| (name.clone(), 0)).collect();
         Some(Builder { graph, names, current: 0, is_fresh: true })
+    }
+
+    /// Begins with rows that are at a vertex.
+    pub fn at_rows(entry: Entry) -> Self {
+        let names = entry.names.iter().map(|name| (name.clone(), 0)).collect();
+        let variable = Variable { names: entry.names.clone(), ..Variable::default() };
+        let graph = QueryGraph { entry: Some(entry), ..QueryGraph::of(variable) };
+        Builder { graph, names, current: 0, is_fresh: true }
+    }
+
+    /// Takes as many steps as it can, from a position on. Returns the position after them.
+    pub fn take_all(&mut self, steps: &[StepNode], from: usize) -> usize {
+        let mut end = from;
+        while let Some(taken) = self.take(&steps[end..]) {
+            end += taken;
+        }
+        end
+    }
+
+    /// The graph, if these steps follow it and it has several orders.
+    pub fn graph_before(&self, rest: &[StepNode], needs: &Requirements) -> Result<QueryGraph, Declined> {
+        if cuts_stream(rest) {
+            return Err(Some("a step takes only a part of the stream"));
+        }
+        let reads_name = |step: &Step| step.traits().names_read.iter().any(|name| self.names.contains_key(*name));
+        let reads_names = any_step(rest, &reads_name);
+        let walks_later = any_step(rest, &|step| step.traits().walks);
+        let mut graph = self.graph.clone();
+        graph.sink = (!ignores_object(rest)).then_some(self.current);
+        graph.reads_names = reads_names || graph.tests.iter().any(|test| test.reads.count_ones() > 1);
+        graph.may_name = !needs.bindings.is_empty() || !walks_later;
+        graph.merges = merges_before(rest) && !graph.has_unions();
+        let has_orders = graph.atoms.len() > 1 || graph.variables.iter().skip(1).any(narrows);
+        if has_orders && graph.atoms.len() <= MEMBERS_MAX { Ok(graph) } else { Err(None) }
     }
 
     /// Takes the next step into the graph, or the next steps, if these are one hop. Returns how many it takes; `None` if

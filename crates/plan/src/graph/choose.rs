@@ -153,7 +153,8 @@ pub(super) fn at_random(graph: &QueryGraph, seed: u64) -> Chosen {
     let start = pinned(graph).unwrap_or_else(|| below(graph.variables.len()));
     let mut building = Building::begin(graph, start);
     loop {
-        if below(4) == 0
+        if graph.entry.is_none()
+            && below(4) == 0
             && let Some((other, at)) = random_walk(graph, &building.progress, &mut below)
         {
             building.join(other, at);
@@ -182,9 +183,8 @@ fn random_walk<'g>(
     building.make_tests();
     loop {
         let shared = building.progress.shared(other);
-        let is_pinned = |variable: usize| graph.variables[variable].ids.is_some();
         let meets: Vec<usize> = (0..graph.variables.len()).filter(|variable| shared & 1 << *variable != 0).collect();
-        if meets.iter().copied().any(is_pinned) {
+        if meets.iter().copied().any(|variable| graph.is_pinned(variable)) {
             return None;
         }
         let follows = |next: &Move| match next {
@@ -203,9 +203,9 @@ fn random_walk<'g>(
     }
 }
 
-/// The variable whose ids the traversal names.
+/// The variable that all orders begin at, if there is one.
 fn pinned(graph: &QueryGraph) -> Option<usize> {
-    graph.variables.iter().position(|variable| variable.ids.is_some())
+    (0..graph.variables.len()).find(|variable| graph.is_pinned(*variable))
 }
 
 /// The variables that rows may begin at, those with the fewest vertices first.

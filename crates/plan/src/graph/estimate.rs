@@ -112,13 +112,18 @@ impl<'a> Estimator<'a> {
             memo: RefCell::new(Memo::new(graph)),
             reached: RefCell::default(),
         };
-        for variable in &graph.variables {
-            let labels: Vec<&[Name]> = variable.conditions.iter().filter_map(labels_of).collect();
+        for (at, variable) in graph.variables.iter().enumerate() {
+            let entry = graph.entry.as_ref().filter(|_| at == 0);
+            let known = entry.into_iter().flat_map(|entry| &entry.known);
+            let labels: Vec<&[Name]> = known.chain(&variable.conditions).filter_map(labels_of).collect();
             let sets = LabelSets::of(&labels, figures);
             let taken = estimator.label_sets().filter(|label| sets.takes(label.label));
             let vertices = statistics.map_or(UNKNOWN_VERTICES, |_| taken.map(|label| label.vertices as f64).sum());
             let labels = estimator.label_sets().filter(|label| sets.takes(label.label));
             let (part, is_found) = narrowed(variable, vertices, labels, statistics, facts);
+            // As many rows enter as vertices meet conditions that are not known.
+            let entering = entry.map_or(1.0, |entry| entry.rows / vertices.max(1.0));
+            let (part, is_found) = (part * entering, is_found || entry.is_some());
             estimator.ends.push((sets, part));
             estimator.is_found.push(is_found);
         }

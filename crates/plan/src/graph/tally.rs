@@ -87,7 +87,9 @@ impl<'g> Tally<'g> {
     pub fn begin(graph: &'g QueryGraph, estimator: &'g Estimator<'g>, start: usize, names: bool) -> Self {
         let Beginning { scanned, rows, place } = estimator.begin(start);
         let others = graph.variables[start].conditions.iter().filter(|c| !matches!(c, Condition::LabelIn(_))).count();
-        let cost = if estimator.is_found(start) {
+        let cost = if graph.entry.is_some() {
+            rows * others as f64 * cost::PROPERTY
+        } else if estimator.is_found(start) {
             rows * cost::LOOK_UP
         } else {
             scanned * (cost::SCAN + others as f64 * cost::PROPERTY / 4.0)
@@ -176,6 +178,11 @@ impl<'g> Tally<'g> {
             let goes_back = self.progress.go_to(sink);
             self.select(goes_back);
         }
+    }
+
+    /// The vertices that the rows of a bound variable are at.
+    pub fn distinct_at(&self, variable: usize) -> f64 {
+        self.estimator.distinct(self.at[variable], self.rows)
     }
 
     /// Adds the cost of a `select()`, if rows go back.

@@ -3,6 +3,7 @@
 
 mod estimates;
 mod orders;
+mod segments;
 mod selectivity;
 mod spellings;
 

@@ -115,7 +115,17 @@ fn random(
     let reads_names = tests.iter().any(|test| test.reads.count_ones() > 1) || numbers.next() < 0.3;
     let sink = (numbers.next() < 0.5).then(|| numbers.skewed(count, 1));
     let merges = numbers.next() < 0.5;
-    QueryGraph { variables, atoms, tests, sink, has_late_conditions: false, may_name: true, reads_names, merges }
+    QueryGraph {
+        variables,
+        atoms,
+        tests,
+        sink,
+        entry: None,
+        has_late_conditions: false,
+        may_name: true,
+        reads_names,
+        merges,
+    }
 }
 
 /// Every order of a graph.
@@ -313,6 +323,7 @@ fn a_search_stops_at_its_bounds() {
             atoms: (1..=edges).map(atom).collect(),
             tests: Vec::new(),
             sink: None,
+            entry: None,
             has_late_conditions: false,
             may_name: true,
             reads_names: true,
