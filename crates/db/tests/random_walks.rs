@@ -25,7 +25,10 @@ fn circles() -> Database {
             ends.extend((0..300).map(|k| (people[n], people[(n + k * 97) % PEOPLE])));
         }
     }
-    transaction.insert_edges(knows, &ends).unwrap();
+    let edges = transaction.insert_edges(knows, &ends).unwrap();
+    let from_host = |(source, _): &(VertexId, VertexId)| people.iter().step_by(CIRCLE).any(|host| host == source);
+    let weights = edges.iter().zip(&ends).map(|(edge, ends)| (*edge, Value::from(i64::from(from_host(ends)))));
+    transaction.set_edge_property("w", &weights.collect::<Vec<_>>()).unwrap();
     let kinds = (0..PEOPLE).map(|n| (people[n], Value::from(if is_host(n) { "host" } else { "guest" })));
     transaction.set_vertex_property("kind", &kinds.collect::<Vec<_>>()).unwrap();
     let numbers = (0..PEOPLE).map(|n| (people[n], Value::from(n as i64)));
@@ -66,6 +69,9 @@ fn plans_of_costly_orders_expect_what_walks_have_found() {
         // Hosts know more people than others.
         "g.V().hasLabel('person').as('a').out('knows').has('kind', 'host').out('knows').out('knows').\
          where(neq('a')).values('n')",
+        // Edges of hosts alone.
+        "g.V().hasLabel('person').as('a').outE('knows').has('w', 1).inV().out('knows').out('knows').where(neq('a')).\
+         values('n')",
         // A comparison of values.
         "g.V().hasLabel('person').as('a').out('knows').as('b').where(gt('a')).by('n').out('knows').as('c').\
          where(gt('b')).by('n').out('knows').where(eq('a')).values('n')",

@@ -70,6 +70,38 @@ const SCRIPTS: &[&str] = &[
        select('a', 'b', 'c').by('n')",
     "g.V().match(__.as('a').both('x').as('b'), __.as('a').out('y').as('b'), __.as('a').out().as('b')).
        select('a', 'b').by('n')",
+    // Hops over edges that are tested, in both directions, with self-loops; named edges and other near misses.
+    "g.V().outE('x').has('w', gt(1)).inV().out('y').values('n')",
+    "g.V().as('a').both('x').outE('y').has('w', 1).has('w', gt(0)).inV().where(eq('a')).count()",
+    "g.V().as('a').bothE('x').has('w', lt(3)).otherV().as('b').out('y').select('a', 'b').by('n')",
+    "g.V().bothE().has('w', gt(0)).otherV().bothE('y').has('w', lt(3)).otherV().count()",
+    "g.V().as('a').bothE('x').has('w', 2).otherV().where(eq('a')).values('n')",
+    "g.V().out('x').outE('y').as('e').has('w', gt(0)).inV().out('x').select('e').values('w')",
+    "g.V().out('x').outE('y').has('w', gt(0)).as('e').otherV().as('b').select('e', 'b').by(values('w', 'n').fold())",
+    "g.V().out('x').inE('y').has('w', gt(0)).otherV().outE().where(inV().has('n', lt(4))).otherV().values('n')",
+    "g.V().out('x').outE('y').has('w', gt(0)).outV().out('x').values('n')",
+    "g.V().out('x').bothE('y').has('w', gt(0)).bothV().out('x').values('n')",
+    "g.V().out('x').outE('y').has('w', gt(0)).otherV().bothE('x').has('w', 0).otherV().path().by(coalesce(values('n'), values('w')))",
+    "g.V().out('x').outE('y').dedup().by('w').otherV().out().count()",
+    "g.V().out('x').union(outE('y').has('w', 1).inV(), inE('y').has('w', 2).outV()).out('x').values('n')",
+    "g.V().out('x').union(outE('y').has('w', 1).inV(), inE('y').has('w', 1).outV().as('z')).out('x').values('n')",
+    "g.V().out('x').union(outE('y').has('w', 1).inV(), inE('y').has('w', 1).outV()).out('x').groupCount().by('n').unfold()",
+    "g.V().out().outE().has('w', gt(0)).inV().out().outE().has('w', gt(0)).inV().groupCount().by('n').unfold()",
+    "g.V().match(__.as('a').outE('x').has('w', gt(0)).inV().as('b'), __.as('b').bothE('y').has('w', lt(3)).otherV().as('c'),
+       __.as('c').inE().has('w', neq(2)).outV().as('a')).select('a', 'b', 'c').by('n')",
+    "g.V().match(__.as('a').outE('x').as('e').inV().as('b'), __.as('b').out('y').as('c'), __.as('e').has('w', gt(1))).count()",
+    // What follows fences, with names from before them; two fences; and a stream whose order is read.
+    "g.V().as('a').out('x').dedup().as('b').out('y').as('c').select('b').in('x').as('d').select('b', 'c', 'd').by('n')",
+    "g.V().as('a').out('x').dedup().as('b').out('y').select('b').in('x').select('a').values('n')",
+    "g.V().as('a').both('x').barrier().as('b').out('y').where(eq('a')).select('b').in('x').where(neq('b')).count()",
+    "g.V().both().dedup().match(__.as('a').out('x').as('b'), __.as('a').in('y').as('c'), __.as('b').both().as('c')).
+       select('a', 'b', 'c').by('n')",
+    "g.V().has('n', 0).limit(1).match(__.as('a').out('x').as('b'), __.as('a').in('y').has('n', lt(4)).as('c')).count()",
+    "g.V().out().dedup().as('a').out().select('a').in('y').dedup().as('b').both().select('b').in().values('n')",
+    "g.V().order().by('n').limit(3).as('a').out('x').select('a').out('y').limit(1).count()",
+    "g.V().order().by('n').dedup().as('a').out('x').as('b').select('a').in('y').select('b').values('n').fold().count(local)",
+    "g.V().out().limit(100000).as('a').out('x').select('a').out('y').limit(100000).values('n')",
+    "g.V().out('x').dedup().as('a').out('y').path().by('n')",
     // Walks of which only the existence matters.
     "g.V().where(repeat(out('x')).emit().times(3).has('n', 3)).values('n')",
     "g.V().where(repeat(out('x')).times(2).has('n', lt(4))).values('n')",
@@ -207,7 +239,9 @@ fn graph(size: usize, edges: &[(usize, usize, bool)]) -> Database {
     }
     for (from, to, is_x) in edges {
         let label = if *is_x { "x" } else { "y" };
-        let add = format!("g.V().has('n', {}).addE('{label}').to(__.V().has('n', {}))", from % size, to % size);
+        let weight = (from + to) % 4;
+        let (from, to) = (from % size, to % size);
+        let add = format!("g.V().has('n', {from}).addE('{label}').to(__.V().has('n', {to})).property('w', {weight})");
         db.query(&add).unwrap().collect().unwrap();
     }
     db

@@ -67,8 +67,14 @@ pub fn lower_with(
         false => Err(None),
     };
     let may_count = counted.is_ok() || weigh && graph::may_count(traversal, configuration);
-    let Reordered { traversal: reordered, choice, has_choice, rows } =
-        graph::reorder(traversal, configuration, facts, options, counted.is_ok(), &mut estimates);
+    let Reordered { traversal: reordered, mut choices, has_choice, rows } = graph::reorder(
+        traversal,
+        configuration,
+        facts,
+        options,
+        counted.as_ref().ok().map(|counted| counted.steps),
+        &mut estimates,
+    );
     let written = traversal.steps.len();
     let traversal = reordered.as_ref().unwrap_or(traversal);
     let estimated = options.estimate.then(|| graph::with_expected_rows(traversal, configuration, facts, &rows));
@@ -106,7 +112,6 @@ pub fn lower_with(
         said: Said::default(),
     };
     let may_merge = merges && !requirements.keep_earlier_objects() && !requirements.sacks;
-    let mut choices: Vec<String> = choice.map(|order| format!("order: {order}")).into_iter().collect();
     let mut root = match counted {
         Err(declined) => {
             choices.extend(declined.map(|reason| format!("count: with rows, since {reason}")));
@@ -117,7 +122,9 @@ pub fn lower_with(
             // The steps after the count are the same in every order.
             let (of_count, rest) = traversal.steps.split_at(traversal.steps.len() + steps - written);
             count.rows = lowering.merged(&Traversal { steps: of_count.to_vec() }, may_merge)?;
-            let mut rest = lowering.merged(&Traversal { steps: rest.to_vec() }, may_merge)?;
+            // Rows were expected one for each match.
+            let rest = rest.iter().map(|node| StepNode { expected: None, ..node.clone() });
+            let mut rest = lowering.merged(&Traversal { steps: rest.collect() }, may_merge)?;
             let labels = match count.of {
                 CountOf::AllMatches => count.rows.stages.last().map(|last| last.labels.clone()).unwrap_or_default(),
                 // Nothing reads the names of the pattern.

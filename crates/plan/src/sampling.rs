@@ -20,14 +20,15 @@ pub trait SampleGraph {
     /// Draws at most `most` of some vertices, each at most once.
     fn vertices(&self, of: &Begin<'_>, most: usize) -> Option<Drawn>;
 
-    /// Draws edges of these vertices; all of them if they are at most `most`, otherwise about that many.
-    fn edges(&self, from: &[VertexId], edges: &EdgesOf, most: usize) -> Option<DrawnEdges>;
+    /// Draws edges of these vertices: all of them if they are at most `most`, otherwise about that many. Of those that are
+    /// drawn, leaves out what does not meet the conditions.
+    fn edges(&self, from: &[VertexId], edges: &EdgesOf, conditions: &[Condition], most: usize) -> Option<DrawnEdges>;
 
     /// The positions of the vertices that meet conditions, ascending.
     fn meeting(&self, vertices: Vec<VertexId>, conditions: &[Condition]) -> Option<Vec<u32>>;
 
-    /// For each pair of vertices, how many edges lead from the first to the second.
-    fn edges_between(&self, from: &[VertexId], to: &[VertexId], edges: &EdgesOf) -> Option<Vec<u64>>;
+    /// For each pair of vertices, how many edges that meet the conditions lead from the first to the second.
+    fn edges_between(&self, pairs: [&[VertexId]; 2], edges: &EdgesOf, conditions: &[Condition]) -> Option<Vec<u64>>;
 
     /// For each vertex, how many such edges it has.
     fn degrees(&self, of: &[VertexId], edges: &EdgesOf) -> Option<Vec<u64>>;
@@ -66,6 +67,8 @@ pub struct DrawnEdges {
     pub rows: Vec<u32>,
     /// The vertex that it leads to.
     pub neighbors: Vec<VertexId>,
+    /// How many were drawn, also of those that do not meet the conditions.
+    pub drawn: u64,
     /// How many edges they were drawn from.
     pub of: u64,
 }

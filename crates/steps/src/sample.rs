@@ -135,21 +135,29 @@ impl ViewSample {
         cursor
     }
 
-    fn request(&self, edges: &EdgesOf, limit: usize) -> ExpandRequest {
+    /// A request for edges; `with_edges` if they are tested.
+    fn request(&self, edges: &EdgesOf, with_edges: bool) -> ExpandRequest {
         let labels = match edges.labels.is_empty() {
             true => LabelFilter::Any,
             false => self.view().label_filter(&edges.labels),
         };
-        ExpandRequest { direction: edges.direction, labels, edges: false, limit }
+        ExpandRequest { direction: edges.direction, labels, edges: with_edges, limit: LIST_MAX }
     }
 
-    fn drawn_edges(&self, from: &[VertexId], edges: &EdgesOf, most: usize) -> Result<DrawnEdges> {
-        let request = self.request(edges, LIST_MAX);
+    fn drawn_edges(
+        &self,
+        from: &[VertexId],
+        edges: &EdgesOf,
+        conditions: &[Condition],
+        most: usize,
+    ) -> Result<DrawnEdges> {
+        let request = self.request(edges, !conditions.is_empty());
         let mut degrees = Vec::new();
         self.view().degrees(from, request.direction, &request.labels, &mut degrees)?;
         self.takes(VERTEX * from.len() as f64);
         let of: u64 = degrees.iter().sum();
         let mut drawn = DrawnEdges { of, ..DrawnEdges::default() };
+        let mut tested = Vec::new();
         let positions = self.positions(usize::try_from(of).unwrap_or(usize::MAX), most);
         let (mut before, mut next) = (0, 0);
         for (row, (vertex, degree)) in (0..).zip(from.iter().zip(degrees)) {
@@ -165,19 +173,27 @@ impl ViewSample {
                     let Some(neighbor) = list.neighbor.get(at) else { continue };
                     drawn.rows.push(row);
                     drawn.neighbors.push(*neighbor);
+                    tested.extend(list.edge.get(at));
                 }
             }
             before += degree;
         }
+        drawn.drawn = drawn.rows.len() as u64;
+        if !conditions.is_empty() {
+            let kept = self.meeting_all(ObjectColumn::Edges(tested), conditions)?;
+            drawn.rows = kept.iter().map(|at| drawn.rows[*at as usize]).collect();
+            drawn.neighbors = kept.iter().map(|at| drawn.neighbors[*at as usize]).collect();
+        }
         Ok(drawn)
     }
 
-    fn meeting_all(&self, vertices: Vec<VertexId>, conditions: &[Condition]) -> Result<Vec<u32>> {
-        let count = vertices.len();
+    /// The positions of the elements that meet all conditions.
+    fn meeting_all(&self, elements: ObjectColumn, conditions: &[Condition]) -> Result<Vec<u32>> {
+        let count = elements.len();
         self.takes(VALUE * (count * conditions.len()) as f64);
         let mut filter = Filter::new(conditions);
         filter.begin(&self.context)?;
-        let kept = filter.select(&ObjectColumn::Vertices(vertices), &self.context)?;
+        let kept = filter.select(&elements, &self.context)?;
         Ok(kept.unwrap_or_else(|| (0..count as u32).collect()))
     }
 
@@ -206,8 +222,13 @@ impl ViewSample {
     }
 
     /// For each pair, the edges from the first vertex to the second; `None` if both have long lists.
-    fn counted_between(&self, from: &[VertexId], to: &[VertexId], edges: &EdgesOf) -> Result<Option<Vec<u64>>> {
-        let request = self.request(edges, LIST_MAX);
+    fn counted_between(
+        &self,
+        [from, to]: [&[VertexId]; 2],
+        edges: &EdgesOf,
+        conditions: &[Condition],
+    ) -> Result<Option<Vec<u64>>> {
+        let request = self.request(edges, !conditions.is_empty());
         let reversed = ExpandRequest { direction: request.direction.reverse(), ..request.clone() };
         let (mut there, mut back) = (Vec::new(), Vec::new());
         self.view().degrees(from, request.direction, &request.labels, &mut there)?;
@@ -223,7 +244,15 @@ impl ViewSample {
             let mut cursor = ExpandCursor::default();
             while !self.view().expand(&[*shorter], request, &mut cursor, &mut list)? {}
             self.takes(VERTEX + NEXT * list.neighbor.len() as f64);
-            counts.push(list.neighbor.iter().filter(|neighbor| *neighbor == other).count() as u64);
+            let meets = |(_, neighbor): &(usize, &VertexId)| *neighbor == other;
+            let between: Vec<usize> = list.neighbor.iter().enumerate().filter(meets).map(|(at, _)| at).collect();
+            counts.push(match conditions.is_empty() || between.is_empty() {
+                true => between.len() as u64,
+                false => {
+                    let edges = between.into_iter().map(|at| list.edge[at]).collect();
+                    self.meeting_all(ObjectColumn::Edges(edges), conditions)?.len() as u64
+                }
+            });
         }
         Ok(Some(counts))
     }
@@ -243,20 +272,20 @@ impl SampleGraph for ViewSample {
         }
     }
 
-    fn edges(&self, from: &[VertexId], edges: &EdgesOf, most: usize) -> Option<DrawnEdges> {
-        self.drawn_edges(from, edges, most).ok()
+    fn edges(&self, from: &[VertexId], edges: &EdgesOf, conditions: &[Condition], most: usize) -> Option<DrawnEdges> {
+        self.drawn_edges(from, edges, conditions, most).ok()
     }
 
     fn meeting(&self, vertices: Vec<VertexId>, conditions: &[Condition]) -> Option<Vec<u32>> {
-        self.meeting_all(vertices, conditions).ok()
+        self.meeting_all(ObjectColumn::Vertices(vertices), conditions).ok()
     }
 
-    fn edges_between(&self, from: &[VertexId], to: &[VertexId], edges: &EdgesOf) -> Option<Vec<u64>> {
-        self.counted_between(from, to, edges).ok()?
+    fn edges_between(&self, pairs: [&[VertexId]; 2], edges: &EdgesOf, conditions: &[Condition]) -> Option<Vec<u64>> {
+        self.counted_between(pairs, edges, conditions).ok()?
     }
 
     fn degrees(&self, of: &[VertexId], edges: &EdgesOf) -> Option<Vec<u64>> {
-        let ExpandRequest { direction, labels, .. } = self.request(edges, LIST_MAX);
+        let ExpandRequest { direction, labels, .. } = self.request(edges, false);
         let mut degrees = Vec::new();
         self.view().degrees(of, direction, &labels, &mut degrees).ok()?;
         self.takes(VERTEX * of.len() as f64);

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `V()` with ids and conditions, at the beginning | the first variable |
 //! | `out` `in` `both` | an atom and a variable |
+//! | `outE().has(…).inV()` and the other forms of `edges.rs` | an atom with conditions, and a variable |
 //! | `has…` | conditions of the variable |
 //! | `as('a')` | a name of the variable |
 //! | `select('a')` | nothing: the next steps go on from the variable |
@@ -18,44 +19,45 @@
 
 use std::collections::HashMap;
 
-use mangrove_graph::Token;
+use mangrove_graph::{Direction, Token};
 use mangrove_gremlin::Comparison;
 
-use super::preconditions::{self, Declined};
-use super::{Atom, MEMBERS_MAX, QueryGraph, Set, Test, TestKind, Variable};
+use super::edges::{self, EdgeHop};
+use super::preconditions::{self, Declined, is_total};
+use super::{Atom, Entry, MEMBERS_MAX, QueryGraph, Set, Test, TestKind, Variable};
 use crate::logical::{By, Condition, Configuration, EdgeEnd, LabelTest, Name, Reduction, Step, StepNode, Traversal};
+use crate::physical::Requirements;
 
-/// The graph of the first steps of a traversal, and how many steps these are; or why there is none.
-pub(super) fn build(traversal: &Traversal, configuration: &Configuration) -> Result<(QueryGraph, usize), Declined> {
+/// The graph of the first steps of a traversal, and how many steps these are; or why there is none. `most`: it has at
+/// most so many steps.
+pub(super) fn build(
+    traversal: &Traversal,
+    configuration: &Configuration,
+    most: Option<usize>,
+) -> Result<(QueryGraph, usize), Declined> {
     if !may_have_orders(&traversal.steps) {
         return Err(None);
     }
     let needs = preconditions::check(traversal, configuration)?;
     let first = traversal.steps.first().ok_or(None)?;
     let mut builder = Builder::begin(first).ok_or(Some("its first step is about more than vertices"))?;
-    let end = 1 + traversal.steps[1..].iter().take_while(|node| builder.take(node)).count();
-    let rest = &traversal.steps[end..];
-    if cuts_stream(rest) {
-        return Err(Some("a step takes only a part of the stream"));
-    }
-    let sink = (!ignores_object(rest)).then_some(builder.current);
-    let reads_name = |step: &Step| step.traits().names_read.iter().any(|name| builder.names.contains_key(*name));
-    let reads_names = any_step(rest, &reads_name);
-    let walks_later = any_step(rest, &|step| step.traits().walks);
-    let mut graph = builder.graph;
-    graph.sink = sink;
-    graph.reads_names = reads_names || graph.tests.iter().any(|test| test.reads.count_ones() > 1);
-    graph.may_name = !needs.bindings.is_empty() || !walks_later;
-    graph.merges = merges_before(rest);
-    let has_orders = graph.atoms.len() > 1 || graph.variables.iter().skip(1).any(narrows);
-    if has_orders && graph.atoms.len() <= MEMBERS_MAX { Ok((graph, end)) } else { Err(None) }
+    let steps = most.and_then(|most| traversal.steps.get(..most)).unwrap_or(&traversal.steps);
+    let end = builder.take_all(steps, 1);
+    Ok((builder.graph_before(&traversal.steps[end..], &needs)?, end))
 }
 
 /// A look that is enough for light traversals: returns false if the first steps have one order only.
 pub(super) fn may_have_orders(steps: &[StepNode]) -> bool {
     let [StepNode { step: Step::Vertices { ids, .. }, .. }, rest @ ..] = steps else { return false };
     let (mut hops, mut tests, mut goes_back) = (0, false, false);
-    for node in rest {
+    let mut left = rest;
+    while let Some(node) = left.first() {
+        if let Some(hop) = edges::read(left) {
+            hops += 1;
+            left = &left[hop.steps..];
+            continue;
+        }
+        left = &left[1..];
         match &node.step {
             Step::Expand { to_edges: false, .. } => hops += 1,
             Step::Has(conditions) => tests |= hops > 0 && conditions.iter().any(is_narrow),
@@ -124,21 +126,6 @@ fn narrows(variable: &Variable) -> bool {
     variable.conditions.iter().any(is_narrow)
 }
 
-/// Returns true if a condition cannot fail for a vertex.
-fn is_total(condition: &Condition) -> bool {
-    match condition {
-        Condition::LabelIn(_)
-        | Condition::Label(_)
-        | Condition::Id(_)
-        | Condition::Property(..)
-        | Condition::HasKey(_)
-        | Condition::HasNot(_) => true,
-        Condition::AnyOf(branches) => branches.iter().flatten().all(is_total),
-        // They are asked of properties.
-        Condition::PropertyKey(_) | Condition::PropertyValue(_) => false,
-    }
-}
-
 /// Reads steps into a graph.
 pub(super) struct Builder {
     pub graph: QueryGraph,
@@ -161,42 +148,77 @@ impl Builder {
         }
         let variable =
             Variable { ids: ids.clone(), conditions: conditions.clone(), names: labels.clone(), position: *position };
-        let graph = QueryGraph {
-            variables: vec![variable],
-            atoms: Vec::new(),
-            tests: Vec::new(),
-            sink: None,
-            has_late_conditions: false,
-            may_name: false,
-            reads_names: false,
-            merges: false,
-        };
+        let graph = QueryGraph::of(variable);
         let names = labels.iter().map(|name| (name.clone(), 0)).collect();
         Some(Builder { graph, names, current: 0, is_fresh: true })
     }
 
-    /// Takes a step into the graph. Returns false if it does not belong there.
-    pub fn take(&mut self, node: &StepNode) -> bool {
-        let is_full = self.graph.variables.len() == MEMBERS_MAX || self.graph.tests.len() == MEMBERS_MAX;
-        if !node.policy.is_default() || is_full || !self.take_step(node) {
-            return false;
+    /// Begins with rows that are at a vertex.
+    pub fn at_rows(entry: Entry) -> Self {
+        let names = entry.names.iter().map(|name| (name.clone(), 0)).collect();
+        let variable = Variable { names: entry.names.clone(), ..Variable::default() };
+        let graph = QueryGraph { entry: Some(entry), ..QueryGraph::of(variable) };
+        Builder { graph, names, current: 0, is_fresh: true }
+    }
+
+    /// Takes as many steps as it can, from a position on. Returns the position after them.
+    pub fn take_all(&mut self, steps: &[StepNode], from: usize) -> usize {
+        let mut end = from;
+        while let Some(taken) = self.take(&steps[end..]) {
+            end += taken;
         }
-        for label in &node.labels {
+        end
+    }
+
+    /// The graph, if these steps follow it and it has several orders.
+    pub fn graph_before(&self, rest: &[StepNode], needs: &Requirements) -> Result<QueryGraph, Declined> {
+        if cuts_stream(rest) {
+            return Err(Some("a step takes only a part of the stream"));
+        }
+        let reads_name = |step: &Step| step.traits().names_read.iter().any(|name| self.names.contains_key(*name));
+        let reads_names = any_step(rest, &reads_name);
+        let walks_later = any_step(rest, &|step| step.traits().walks);
+        let mut graph = self.graph.clone();
+        graph.sink = (!ignores_object(rest)).then_some(self.current);
+        graph.reads_names = reads_names || graph.tests.iter().any(|test| test.reads.count_ones() > 1);
+        graph.may_name = !needs.bindings.is_empty() || !walks_later;
+        graph.merges = merges_before(rest) && !graph.has_unions();
+        let has_orders = graph.atoms.len() > 1 || graph.variables.iter().skip(1).any(narrows);
+        if has_orders && graph.atoms.len() <= MEMBERS_MAX { Ok(graph) } else { Err(None) }
+    }
+
+    /// Takes the next step into the graph, or the next steps, if these are one hop. Returns how many it takes; `None` if
+    /// the first does not belong there.
+    pub fn take(&mut self, steps: &[StepNode]) -> Option<usize> {
+        let is_full = self.graph.variables.len() == MEMBERS_MAX || self.graph.tests.len() == MEMBERS_MAX;
+        let first = steps.first().filter(|_| !is_full)?;
+        let taken = match edges::read(steps) {
+            Some(EdgeHop { direction, labels, conditions, steps }) => {
+                self.hop(direction, labels, conditions, first);
+                steps
+            }
+            None if first.policy.is_default() && self.take_step(first) => 1,
+            None => return None,
+        };
+        for label in &steps[taken - 1].labels {
             self.names.insert(label.clone(), self.current);
             self.graph.variables[self.current].names.push(label.clone());
         }
-        true
+        Some(taken)
+    }
+
+    /// Adds an atom to a new variable, which rows are then at.
+    fn hop(&mut self, direction: Direction, labels: &[Name], conditions: Vec<Condition>, node: &StepNode) {
+        let (from, to, position) = (self.current, self.graph.variables.len(), node.position);
+        self.graph.variables.push(Variable { position, ..Variable::default() });
+        self.graph.atoms.push(Atom { from, to, direction, labels: labels.to_vec(), conditions, position });
+        (self.current, self.is_fresh) = (to, true);
     }
 
     fn take_step(&mut self, node: &StepNode) -> bool {
         match &node.step {
             Step::Expand { direction, labels, to_edges: false } => {
-                let to = self.graph.variables.len();
-                self.graph.variables.push(Variable { position: node.position, ..Variable::default() });
-                let (direction, labels) = (*direction, labels.clone());
-                let atom = Atom { from: self.current, to, direction, labels, position: node.position };
-                self.graph.atoms.push(atom);
-                (self.current, self.is_fresh) = (to, true);
+                self.hop(*direction, labels, Vec::new(), node);
                 true
             }
             Step::Has(conditions) if conditions.iter().all(is_total) => {

@@ -9,14 +9,13 @@ use std::collections::BTreeSet;
 
 use mangrove_graph::Direction;
 
-use super::{QueryGraph, TestKind};
+use super::{Atom, QueryGraph, TestKind};
+use crate::logical::Condition;
 
 /// The canonical form, as text.
 pub(super) fn canonical(graph: &QueryGraph) -> String {
     let first = |(at, variable): (usize, &super::Variable)| {
-        let mut conditions: Vec<String> = variable.conditions.iter().map(|c| format!("{c:?}")).collect();
-        conditions.sort();
-        format!("{conditions:?} {:?} {}", variable.ids, graph.sink == Some(at))
+        format!("{:?} {:?} {}", sorted(&variable.conditions), variable.ids, graph.sink == Some(at))
     };
     let mut colors: Vec<usize> = ranks(graph.variables.iter().enumerate().map(first).collect());
     for _ in 0..graph.variables.len() {
@@ -26,7 +25,7 @@ pub(super) fn canonical(graph: &QueryGraph) -> String {
                 for (end, other) in [(atom.from, atom.to), (atom.to, atom.from)] {
                     if end == at {
                         let direction = atom.direction_from(end);
-                        around.push(format!("{direction:?} {:?} {}", atom.labels, colors[other]));
+                        around.push(format!("{direction:?} {} {}", edges_of(atom), colors[other]));
                     }
                 }
             }
@@ -54,7 +53,7 @@ pub(super) fn canonical(graph: &QueryGraph) -> String {
             Direction::Both => (from.min(to), Direction::Both, from.max(to)),
             Direction::Out => (from, Direction::Out, to),
         };
-        parts.push(format!("{from} {direction:?} {:?} {to}", atom.labels));
+        parts.push(format!("{from} {direction:?} {} {to}", edges_of(atom)));
     }
     for test in &graph.tests {
         parts.push(match &test.kind {
@@ -66,6 +65,17 @@ pub(super) fn canonical(graph: &QueryGraph) -> String {
     }
     parts.sort();
     parts.join("\n")
+}
+
+/// The labels and conditions of an atom's edges.
+fn edges_of(atom: &Atom) -> String {
+    format!("{:?} {:?}", atom.labels, sorted(&atom.conditions))
+}
+
+fn sorted(conditions: &[Condition]) -> Vec<String> {
+    let mut sorted: Vec<String> = conditions.iter().map(|c| format!("{c:?}")).collect();
+    sorted.sort();
+    sorted
 }
 
 /// The position of each text among all different ones.

@@ -35,6 +35,8 @@ pub(super) struct Chosen {
     pub order: Option<Order>,
     /// True if it is the written one.
     pub is_written: bool,
+    /// True if the written one costs so little that nothing is changed.
+    pub is_light: bool,
     /// What `explain()` says about it.
     pub shown: Option<String>,
     /// For `explain()`: the rows after each atom that it follows, as far as random walks have found them.
@@ -128,7 +130,8 @@ pub(super) fn cheapest(
     });
     let order = chosen.as_ref().map_or(&as_written, |best| &best.order);
     let rows = if is_shown { rows_learned(graph, estimator, order) } else { Vec::new() };
-    Chosen { is_written: chosen.is_none(), order: chosen.map(|best| best.order), shown, rows }
+    let is_light = written_cost < LIGHT;
+    Chosen { is_written: chosen.is_none(), is_light, order: chosen.map(|best| best.order), shown, rows }
 }
 
 /// For each atom that an order follows, what walks have found of the rows after it. There is nothing about orders with
@@ -204,7 +207,8 @@ pub(super) fn at_random(graph: &QueryGraph, seed: u64) -> Chosen {
     let start = pinned(graph).unwrap_or_else(|| below(graph.variables.len()));
     let mut building = Building::begin(graph, start);
     loop {
-        if below(4) == 0
+        if graph.entry.is_none()
+            && below(4) == 0
             && let Some((other, at)) = random_walk(graph, &building.progress, &mut below)
         {
             building.join(other, at);
@@ -217,9 +221,10 @@ pub(super) fn at_random(graph: &QueryGraph, seed: u64) -> Chosen {
     }
     let order = building.order;
     if !graph.may_name && order.reads_names(graph) {
-        return Chosen { order: None, is_written: true, shown: None, rows: Vec::new() };
+        return Chosen { order: None, is_written: true, is_light: false, shown: None, rows: Vec::new() };
     }
-    Chosen { order: Some(order), is_written: false, shown: Some(format!("by seed {seed}")), rows: Vec::new() }
+    let shown = Some(format!("by seed {seed}"));
+    Chosen { order: Some(order), is_written: false, is_light: false, shown, rows: Vec::new() }
 }
 
 /// A walk along atoms that another one has not followed, up to a variable that both have; `None` if it finds none.
@@ -233,9 +238,8 @@ fn random_walk<'g>(
     building.make_tests();
     loop {
         let shared = building.progress.shared(other);
-        let is_pinned = |variable: usize| graph.variables[variable].ids.is_some();
         let meets: Vec<usize> = (0..graph.variables.len()).filter(|variable| shared & 1 << *variable != 0).collect();
-        if meets.iter().copied().any(is_pinned) {
+        if meets.iter().copied().any(|variable| graph.is_pinned(variable)) {
             return None;
         }
         let follows = |next: &Move| match next {
@@ -254,9 +258,9 @@ fn random_walk<'g>(
     }
 }
 
-/// The variable whose ids the traversal names.
+/// The variable that all orders begin at, if there is one.
 fn pinned(graph: &QueryGraph) -> Option<usize> {
-    graph.variables.iter().position(|variable| variable.ids.is_some())
+    (0..graph.variables.len()).find(|variable| graph.is_pinned(*variable))
 }
 
 /// The variables that rows may begin at, those with the fewest vertices first.

@@ -2,8 +2,9 @@
 //!
 //! | move | steps |
 //! |---|---|
-//! | the beginning | `V()` with all conditions of the variable |
+//! | the beginning | `V()` with all conditions of the variable; of a segment, `has()`, or `identity()` if that must give a name |
 //! | a hop | `out()` or its reverse, and `has()` with the conditions of its end |
+//! | a hop over edges with conditions | `outE().has().inV()` or its reverse, as in `edges.rs`, and `has()` |
 //! | an edge between two bound variables | `out().where(eq('b'))` |
 //! | a test | the test |
 //! | a join | [`Step::Join`] of the steps so far and those of the other walk |
@@ -12,24 +13,34 @@
 //! names; others get one. Names that nothing reads cost nothing: no row keeps them.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use mangrove_gremlin::{Comparison, Position};
 
 use super::progress::Progress;
-use super::{Move, Order, QueryGraph, Set, TestKind, Variable};
+use super::{Move, Order, QueryGraph, Set, TestKind, Variable, edges};
 use crate::logical::{LabelTest, Lookup, Name, Step, StepNode, Traversal};
 
-/// The traversal with the steps of the graph, which are the first `end`, in an order.
-pub(super) fn emit(graph: &QueryGraph, order: &Order, traversal: &Traversal, end: usize) -> Traversal {
-    let rest = &traversal.steps[end..];
+/// The traversal with the steps of the graph, which are at these positions, in an order.
+pub(super) fn emit(graph: &QueryGraph, order: &Order, traversal: &Traversal, of_graph: Range<usize>) -> Traversal {
+    let (before, rest) = (&traversal.steps[..of_graph.start], &traversal.steps[of_graph.end..]);
     let names = names(graph, traversal);
     let mut emission = Emission::of(graph, &names, order);
     if let Some(sink) = graph.sink {
         emission.go_to(sink, None);
     }
-    let mut steps = emission.steps;
-    steps.extend_from_slice(rest);
-    Traversal { steps }
+    let steps = before.iter().cloned().chain(emission.steps).chain(rest.iter().cloned()).collect();
+    let mut traversal = Traversal { steps };
+    let begins = of_graph.start;
+    if traversal.steps[begins].step == Step::Identity && !is_read(&traversal.steps[begins].labels, &traversal) {
+        traversal.steps.remove(begins);
+    }
+    traversal
+}
+
+/// Returns true if a step reads one of the names.
+fn is_read(names: &[Name], traversal: &Traversal) -> bool {
+    traversal.any(|step| step.traits().names_read.iter().any(|name| names.contains(name)))
 }
 
 /// A name for each variable: one that steps read, if there is one.
@@ -91,6 +102,15 @@ impl<'a> Emission<'a> {
 
     fn begin(&mut self) {
         let Variable { ids, conditions, position, .. } = &self.graph.variables[self.current];
+        if let Some(entry) = &self.graph.entry {
+            let step = if conditions.is_empty() { Step::Identity } else { Step::Has(conditions.clone()) };
+            self.push(step, *position);
+            self.name(self.current);
+            // Rows have these names when they enter.
+            let given = |name: &Name| entry.names.contains(name);
+            self.steps.iter_mut().for_each(|node| node.labels.retain(|name| !given(name)));
+            return;
+        }
         let source = Step::Vertices { ids: ids.clone(), conditions: conditions.clone() };
         self.push(source, *position);
         self.name(self.current);
@@ -159,8 +179,13 @@ impl<'a> Emission<'a> {
     fn follow(&mut self, atom: usize, from: usize) -> usize {
         let atom = &self.graph.atoms[atom];
         self.go_to(from, atom.position);
-        let (direction, labels) = (atom.direction_from(from), atom.labels.clone());
-        self.push(Step::Expand { direction, labels, to_edges: false }, atom.position);
+        let (direction, labels) = (atom.direction_from(from), &atom.labels);
+        match atom.conditions.is_empty() {
+            true => {
+                self.push(Step::Expand { direction, labels: labels.clone(), to_edges: false }, atom.position);
+            }
+            false => self.steps.extend(edges::write(direction, labels, &atom.conditions, atom.position)),
+        }
         self.current = atom.other(from);
         self.current
     }

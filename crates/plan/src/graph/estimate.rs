@@ -17,6 +17,9 @@
 //! ([`Place`]). Two orders whose rows reach a variable along the same edges share an entry. The estimator estimates each
 //! hop from an entry once.
 //!
+//! Of the edges that a hop follows, conditions on edges leave a part, by guesses (`selectivity.rs`). Where these edges lead is
+//! taken not to depend on the conditions.
+//!
 //! What random walks have found replaces the rows that are expected after a set of atoms (`walks.rs`).
 //!
 //! Without statistics, every label is taken to be as frequent as any other, and to have as many edges
@@ -29,7 +32,7 @@ use mangrove_graph::{Direction, LabelSetId};
 
 pub(super) use super::memo::Place;
 use super::memo::{Hop, Memo, Part, Whereabouts};
-use super::selectivity::{labels_of, narrowed};
+use super::selectivity::{labels_of, narrowed, part_of_edges};
 use super::walks::Learned;
 use super::{Atom, QueryGraph, Variable};
 use crate::facts::{Figures, GraphFacts};
@@ -47,8 +50,12 @@ pub(super) struct Estimator<'a> {
     statistics: Option<&'a Statistics>,
     /// For each variable, the label sets that its conditions take, or all; and the part that other conditions leave.
     ends: Vec<(LabelSets, f64)>,
+    /// For each variable without such conditions, the label sets with edges of an atom; or all.
+    narrowed: Vec<LabelSets>,
     /// For each atom, the label sets of edges that it follows, or all.
     edges: Vec<LabelSets>,
+    /// For each atom, the part of its edges that meet its conditions.
+    passing: Vec<f64>,
     /// For each variable, true if ids or an index find its vertices.
     is_found: Vec<bool>,
     /// For each variable, the beginning there.
@@ -105,28 +112,44 @@ impl<'a> Estimator<'a> {
             figures,
             statistics,
             ends: Vec::new(),
+            narrowed: Vec::new(),
             edges: Vec::new(),
+            passing: Vec::new(),
             is_found: Vec::new(),
             begun: Vec::new(),
             memo: RefCell::new(Memo::new(graph)),
             reached: RefCell::default(),
             learned: Learned::default(),
         };
-        for variable in &graph.variables {
-            let labels: Vec<&[Name]> = variable.conditions.iter().filter_map(labels_of).collect();
+        for (at, variable) in graph.variables.iter().enumerate() {
+            let entry = graph.entry.as_ref().filter(|_| at == 0);
+            let known = entry.into_iter().flat_map(|entry| &entry.known);
+            let labels: Vec<&[Name]> = known.chain(&variable.conditions).filter_map(labels_of).collect();
             let sets = LabelSets::of(&labels, figures);
             let taken = estimator.label_sets().filter(|label| sets.takes(label.label));
             let vertices = statistics.map_or(UNKNOWN_VERTICES, |_| taken.map(|label| label.vertices as f64).sum());
             let labels = estimator.label_sets().filter(|label| sets.takes(label.label));
             let (part, is_found) = narrowed(variable, vertices, labels, statistics, facts);
+            // As many rows enter as vertices meet conditions that are not known.
+            let entering = entry.map_or(1.0, |entry| entry.rows / vertices.max(1.0));
+            let (part, is_found) = (part * entering, is_found || entry.is_some());
             estimator.ends.push((sets, part));
             estimator.is_found.push(is_found);
         }
         for atom in &graph.atoms {
-            let names: &[&[Name]] = if atom.labels.is_empty() { &[] } else { &[&atom.labels] };
-            estimator.edges.push(LabelSets::of(names, figures));
+            let names = Some(&atom.labels[..]).filter(|labels| !labels.is_empty()).into_iter();
+            let names: Vec<&[Name]> = names.chain(atom.conditions.iter().filter_map(labels_of)).collect();
+            estimator.edges.push(LabelSets::of(&names, figures));
+        }
+        for (at, atom) in graph.atoms.iter().enumerate() {
+            let passing = match atom.conditions.is_empty() {
+                true => 1.0,
+                false => part_of_edges(&atom.conditions, estimator.followed(at, atom.direction), facts),
+            };
+            estimator.passing.push(passing);
         }
         for variable in 0..graph.variables.len() {
+            estimator.narrowed.push(LabelSets(None));
             let beginning = estimator.beginning(variable, graph, facts.connections.is_some());
             estimator.begun.push(beginning);
         }
@@ -148,9 +171,12 @@ impl<'a> Estimator<'a> {
     }
 
     /// `has_facts`: a scan of all vertices before a hop finds those alone whose label sets have such edges.
-    fn beginning(&self, variable: usize, graph: &QueryGraph, has_facts: bool) -> Beginning {
-        let (sets, part) = &self.ends[variable];
-        let narrowed = if has_facts && sets.0.is_none() { self.with_edges(variable, graph) } else { LabelSets(None) };
+    fn beginning(&mut self, variable: usize, graph: &QueryGraph, has_facts: bool) -> Beginning {
+        let enters = graph.entry.is_some() && variable == 0;
+        if has_facts && !enters && self.ends[variable].0.0.is_none() {
+            self.narrowed[variable] = self.with_edges(variable, graph);
+        }
+        let ((sets, part), narrowed) = (&self.ends[variable], &self.narrowed[variable]);
         let mut parts = Vec::new();
         let mut scanned = UNKNOWN_VERTICES;
         if self.statistics.is_some() {
@@ -178,14 +204,20 @@ impl<'a> Estimator<'a> {
         LabelSets(with_edges.min_by_key(|(vertices, _)| *vertices).map(|(_, sets)| sets))
     }
 
-    /// The label sets that the vertices of a variable may have; `None`: all.
+    /// The label sets of the vertices that a scan for a variable looks at; `None`: all.
     pub fn label_sets_of(&self, variable: usize) -> Option<&[LabelSetId]> {
-        self.ends[variable].0.0.as_deref()
+        let narrowed = &self.narrowed[variable];
+        narrowed.0.as_deref().or(self.ends[variable].0.0.as_deref())
     }
 
     /// Returns true if ids or an index find the vertices of a variable without a scan.
     pub fn is_found(&self, variable: usize) -> bool {
         self.is_found[variable]
+    }
+
+    /// The part of an atom's edges that meet its conditions.
+    pub fn passing(&self, atom: usize) -> f64 {
+        self.passing[atom]
     }
 
     /// The estimate of a hop of one row from a place, along an atom that leads to `to`.
@@ -203,7 +235,7 @@ impl<'a> Estimator<'a> {
         let mut memo = self.memo.borrow_mut();
         let Some(statistics) = self.statistics else {
             let end = Whereabouts { variable: to, parts: Vec::new(), domain: UNKNOWN_VERTICES * part };
-            let (neighbors, rows) = (UNKNOWN_DEGREE, UNKNOWN_DEGREE * part);
+            let (neighbors, rows) = (UNKNOWN_DEGREE, UNKNOWN_DEGREE * part * self.passing[atom]);
             return Hop { neighbors, rows, plain: UNKNOWN_DEGREE, end: memo.place(end), left: from };
         };
         let mut followed: Vec<Followed<'_>> = Vec::new();
@@ -283,6 +315,7 @@ impl<'a> Estimator<'a> {
             }
         }
         normalize(&mut parts);
+        let rows = rows * self.passing[atom];
         // A vertex may have edges of several of the tables.
         let domain = part * reached.iter().map(|(label, ends)| label.vertices.min(*ends) as f64).sum::<f64>();
         let (left, end) = (memo.place(left), memo.place(Whereabouts { variable: to, parts, domain }));
@@ -325,15 +358,18 @@ impl<'a> Estimator<'a> {
     /// The rows that an edge between two bound variables makes of one; `direction` is that from `x` to `y`.
     pub fn close(&self, atom: usize, direction: Direction, x: Place, y: Place) -> f64 {
         if self.statistics.is_none() {
-            return UNKNOWN_DEGREE / UNKNOWN_VERTICES;
+            return UNKNOWN_DEGREE / UNKNOWN_VERTICES * self.passing[atom];
         }
         let there = self.degree(atom, direction, x);
         let back = self.degree(atom, direction.reverse(), y);
-        (there * back / self.followed(atom, direction).max(1.0)).min(there.min(back))
+        self.passing[atom] * (there * back / self.followed(atom, direction).max(1.0)).min(there.min(back))
     }
 
     /// The edges that an atom follows from all vertices.
     fn followed(&self, atom: usize, direction: Direction) -> f64 {
+        if self.statistics.is_none() {
+            return UNKNOWN_VERTICES * UNKNOWN_DEGREE;
+        }
         if let Some(known) = self.memo.borrow().followed(atom, direction) {
             return known;
         }

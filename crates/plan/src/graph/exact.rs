@@ -95,7 +95,8 @@ pub(super) fn search(
             (order, bound) = (Some((straight, cost)), cost);
         }
     }
-    let joins = bound > JOINED_AT_END && estimator.is_informed();
+    // Both walks of a join begin at vertices of the graph, not at rows that enter.
+    let joins = bound > JOINED_AT_END && estimator.is_informed() && graph.entry.is_none();
     for joined in if joins { joins_of_walk(graph) } else { Vec::new() } {
         let cost = Tally::of(graph, estimator, &joined).cost;
         if cost < bound {
@@ -215,8 +216,7 @@ impl Joins {
             return None;
         }
         // Ids are no condition by which the other walk could find the same vertices.
-        let variables = &here.graph.variables;
-        if variables.iter().enumerate().any(|(at, variable)| variable.ids.is_some() && shared & 1 << at != 0) {
+        if (0..here.graph.variables.len()).any(|at| here.graph.is_pinned(at) && shared & 1 << at != 0) {
             return None;
         }
         self.left = self.left.checked_sub(1)?;
@@ -313,7 +313,7 @@ fn joins_of_walk(graph: &QueryGraph) -> Vec<Order> {
     let ends: Vec<usize> = (0..count).filter(|variable| atoms_of(*variable).count() == 1).collect();
     let [first, second] = ends[..] else { return Vec::new() };
     let is_walk = (0..count).all(|variable| atoms_of(variable).count() <= 2) && graph.atoms.len() + 1 == count;
-    let begins_between = (0..count).any(|at| graph.variables[at].ids.is_some() && !ends.contains(&at));
+    let begins_between = (0..count).any(|at| graph.is_pinned(at) && !ends.contains(&at));
     if graph.reads_names || !is_walk || begins_between {
         return Vec::new();
     }

@@ -17,6 +17,10 @@ use crate::requirements::requirements;
 enum Addition {
     Nothing,
     Atom(usize),
+    /// A hop over edges. This is the step to the edges.
+    Edges(usize),
+    /// What follows in the steps of a hop over edges: the last of the conditions, and the end.
+    OfEdges,
     Conditions,
     Test(usize),
     /// Two variables become one.
@@ -67,13 +71,16 @@ fn expected_rows(
 ) -> Vec<Option<f64>> {
     let Some((first, rest)) = traversal.steps.split_first() else { return Vec::new() };
     let Some(mut builder) = Builder::begin(first) else { return Vec::new() };
-    let additions: Vec<Addition> = rest.iter().map_while(|node| take(&mut builder, node)).collect();
+    let mut additions: Vec<Addition> = Vec::new();
+    while let Some(more) = take(&mut builder, &rest[additions.len()..]) {
+        additions.extend(more);
+    }
     let mut graph = builder.graph;
     // The estimate of a hop has all conditions of its end, also those that stand further on.
     if graph.has_late_conditions || graph.atoms.len() > MEMBERS_MAX {
         return Vec::new();
     }
-    graph.merges = may_merge && (is_joined || merges_before(&rest[additions.len()..]));
+    graph.merges = may_merge && (is_joined || merges_before(&rest[additions.len()..])) && !graph.has_unions();
     let estimator = Estimator::new(&graph, facts);
     if !estimator.is_informed() {
         return Vec::new();
@@ -94,14 +101,16 @@ fn expected_rows(
         let mut rows = Some(tally.held);
         match *addition {
             Addition::Nothing => rows = None,
-            Addition::Atom(atom) => {
+            Addition::Atom(atom) | Addition::Edges(atom) => {
                 let (from, to) = (graph.atoms[atom].from, graph.atoms[atom].to);
                 let is_bound = bound & 1 << to != 0;
                 tally.make(if is_bound { Move::Close { atom, from } } else { Move::Hop { atom, from } });
                 bound |= 1 << to;
                 unclosed += usize::from(is_bound);
-                rows = Some(tally.neighbors);
+                let is_hop = matches!(addition, Addition::Atom(_));
+                rows = Some(if is_hop { tally.neighbors } else { tally.followed });
             }
+            Addition::OfEdges => rows = Some(tally.neighbors),
             Addition::Test(test) => {
                 tally.make(Move::Test(test));
                 rows = Some(tally.held);
@@ -114,22 +123,28 @@ fn expected_rows(
     expected
 }
 
-/// Takes a step into a graph; `None` if it does not belong there.
-fn take(builder: &mut Builder, node: &StepNode) -> Option<Addition> {
+/// Takes the next steps into a graph, and says what each of them adds; `None` if the first does not belong there.
+fn take(builder: &mut Builder, steps: &[StepNode]) -> Option<Vec<Addition>> {
     let sizes = |builder: &Builder| {
         let graph = &builder.graph;
         (graph.atoms.len(), graph.tests.len(), graph.variables.len())
     };
     let (atoms, tests, variables) = sizes(builder);
-    if !builder.take(node) {
-        return None;
-    }
+    let taken = builder.take(steps)?;
     let now = sizes(builder);
-    Some(match &node.step {
+    if taken > 1 {
+        let mut additions = vec![Addition::Nothing; taken];
+        additions[0] = Addition::Edges(atoms);
+        // Of several conditions, only what leaves the last was estimated.
+        additions[1.max(taken - 2)..].fill(Addition::OfEdges);
+        return Some(additions);
+    }
+    let addition = match &steps[0].step {
         Step::Has(_) => Addition::Conditions,
         _ if now.0 > atoms => Addition::Atom(atoms),
         _ if now.1 > tests => Addition::Test(tests),
         _ if now.2 < variables => Addition::Union,
         _ => Addition::Nothing,
-    })
+    };
+    Some(vec![addition])
 }

@@ -41,9 +41,9 @@ impl Whereabouts {
 /// The estimate of a hop of one row.
 #[derive(Clone, Copy)]
 pub(super) struct Hop {
-    /// The edges that are followed.
+    /// The edges that are followed, before their conditions.
     pub neighbors: f64,
-    /// The rows whose ends meet all conditions.
+    /// The rows whose edges and ends meet all conditions.
     pub rows: f64,
     /// As `neighbors`, if rows were at each vertex as often as at any other.
     pub plain: f64,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::logical::{Configuration, Effect, Traversal};
+use crate::logical::{Condition, Configuration, Effect, Traversal};
 use crate::physical::{PathRequirement, Requirements};
 use crate::requirements::requirements;
 
@@ -65,4 +65,19 @@ fn gives_names_once(traversal: &Traversal) -> bool {
     let mut once = true;
     traversal.visit(&mut |node| once &= node.labels.iter().all(|label| given.insert(label.clone())));
     once
+}
+
+/// Returns true if a condition cannot fail for a vertex or an edge.
+pub(super) fn is_total(condition: &Condition) -> bool {
+    match condition {
+        Condition::LabelIn(_)
+        | Condition::Label(_)
+        | Condition::Id(_)
+        | Condition::Property(..)
+        | Condition::HasKey(_)
+        | Condition::HasNot(_) => true,
+        Condition::AnyOf(branches) => branches.iter().flatten().all(is_total),
+        // They are asked of properties.
+        Condition::PropertyKey(_) | Condition::PropertyValue(_) => false,
+    }
 }

@@ -105,9 +105,9 @@ impl<'g> Progress<'g> {
         left.filter_map(move |(atom, ends)| match (is_bound(ends.from), is_bound(ends.to)) {
             // The rows stay where they are, if they are at an end.
             (true, true) => Some(Move::Close { atom, from: if ends.to == current { ends.to } else { ends.from } }),
-            // Rows begin at ids. No condition says which vertices they are.
-            (true, false) if graph.variables[ends.to].ids.is_some() => None,
-            (false, true) if graph.variables[ends.from].ids.is_some() => None,
+            // Rows begin at ids, or at what enters. No condition says which vertices they are.
+            (true, false) if graph.is_pinned(ends.to) => None,
+            (false, true) if graph.is_pinned(ends.from) => None,
             (true, false) => Some(Move::Hop { atom, from: ends.from }),
             (false, true) => Some(Move::Hop { atom, from: ends.to }),
             (false, false) => None,

@@ -1,8 +1,9 @@
-//! The part of a variable's vertices that its conditions leave.
+//! The part of a variable's vertices, or of an atom's edges, that its conditions leave.
 //!
 //! Where an index has the values of a key, its entries for the values of the run are counted. Where none has, and the
 //! statistics of the key's values are known, these tell. Otherwise the part is a guess, and planning notes which values
-//! it would have to know. Conditions are taken to be independent of each other.
+//! it would have to know. Conditions are taken to be independent of each other. Of edges nothing is known, so their parts
+//! are guesses.
 
 use mangrove_graph::statistics::{LabelStatistics, Statistics};
 use mangrove_graph::{ElementKind, IndexId, IndexRange, KeyId, LabelSetId};
@@ -38,17 +39,25 @@ pub(super) fn narrowed<'a>(
     let mut labels: Vec<(LabelSetId, u64)> = labels.map(|label| (label.label, label.vertices)).collect();
     labels.sort_by_key(|(label, vertices)| (std::cmp::Reverse(*vertices), *label));
     labels.truncate(LABELS_MAX);
-    let narrowing = Narrowing { variable, all, labels, statistics, facts };
+    let indexes = indexes_of(variable, &facts.indexes).collect();
+    let narrowing = Narrowing { indexes, all, labels, statistics, facts };
     let (part, is_found) = narrowing.of_all(&variable.conditions);
     (part.clamp(f64::MIN_POSITIVE, 1.0), is_found)
 }
 
-/// What conditions leave of the vertices of a variable's labels.
+/// The part of an atom's edges that their conditions leave. `edges` is the number of these edges.
+pub(super) fn part_of_edges(conditions: &[Condition], edges: f64, facts: &GraphFacts) -> f64 {
+    let narrowing = Narrowing { indexes: Vec::new(), all: edges.max(1.0), labels: Vec::new(), statistics: None, facts };
+    narrowing.of_all(conditions).0.clamp(f64::MIN_POSITIVE, 1.0)
+}
+
+/// What conditions leave of the vertices of a variable's labels, or of the edges of an atom.
 struct Narrowing<'a> {
-    variable: &'a Variable,
-    /// How many vertices there are, at least 1.
+    /// The indexes that find them.
+    indexes: Vec<&'a UsableIndex>,
+    /// How many there are, at least 1.
     all: f64,
-    /// Their label sets with the most vertices, and the vertices of each.
+    /// The label sets with the most vertices, and the vertices of each.
     labels: Vec<(LabelSetId, u64)>,
     statistics: Option<&'a Statistics>,
     facts: &'a GraphFacts,
@@ -68,7 +77,7 @@ impl Narrowing<'_> {
                 None => (RANGE, false),
             },
             Condition::Property(key, test) => {
-                let index = index_of(key, self.variable, &self.facts.indexes);
+                let index = self.indexes.iter().find(|index| index.keys.first() == Some(key)).copied();
                 let is_found = index.is_some_and(|index| finds(index, test));
                 let by_index = index.and_then(|index| self.by_index(index, test));
                 let part = by_index.or_else(|| if is_found { None } else { self.by_values(key, test) });
@@ -208,21 +217,22 @@ pub(super) fn labels_of(condition: &Condition) -> Option<&[Name]> {
     }
 }
 
-/// An index that finds the vertices with a value of a key.
-fn index_of<'a>(key: &Name, variable: &Variable, indexes: &'a [UsableIndex]) -> Option<&'a UsableIndex> {
-    let labels = || variable.conditions.iter().filter_map(labels_of).flatten();
-    let covers = |index: &&UsableIndex| {
+/// The indexes that find vertices of a variable.
+fn indexes_of<'a>(variable: &Variable, indexes: &'a [UsableIndex]) -> impl Iterator<Item = &'a UsableIndex> {
+    let labels = move || variable.conditions.iter().filter_map(labels_of).flatten();
+    let covers = move |index: &&UsableIndex| {
         let takes_label = index.label.as_ref().is_none_or(|label| labels().any(|name| name == label));
         index.info.element == ElementKind::Vertex && takes_label
     };
-    indexes.iter().filter(covers).find(|index| index.keys.first() == Some(key))
+    indexes.iter().filter(covers)
 }
 
 /// The index by which the vertices of a variable are found, and the values that are looked up there.
 pub(super) fn look_up(variable: &Variable, facts: &GraphFacts) -> Option<(IndexId, IndexRange)> {
     variable.conditions.iter().find_map(|condition| {
         let Condition::Property(key, test) = condition else { return None };
-        let index = index_of(key, variable, &facts.indexes).filter(|index| finds(index, test))?;
+        let mut indexes = indexes_of(variable, &facts.indexes);
+        let index = indexes.find(|index| index.keys.first() == Some(key)).filter(|index| finds(index, test))?;
         Some((index.info.id, facts.values.range(test)?))
     })
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use mangrove_graph::Direction;
+
 use super::estimate::{Beginning, Estimator, Place};
 use super::progress::Progress;
 use super::{MEMBERS_MAX, Move, Order, QueryGraph, TestKind};
@@ -21,6 +23,8 @@ mod cost {
     pub const PROPERTY: f64 = 40.0;
     pub const SELECT: f64 = 4.0;
     pub const CLOSE: f64 = 90.0;
+    /// For an edge that has met its conditions, and leads to its end.
+    pub const EDGE_END: f64 = 10.0;
     pub const DIFFERS: f64 = 5.0;
     pub const TEST: f64 = 120.0;
     pub const MERGE: f64 = 15.0;
@@ -70,6 +74,8 @@ pub(super) struct Tally<'g> {
     pub held: f64,
     /// As `held`, before the conditions of the vertices that the last hop led to.
     pub neighbors: f64,
+    /// As `neighbors`, before the conditions of the edges that the last hop followed.
+    pub followed: f64,
     /// The cost in nanoseconds. No move makes it less.
     pub cost: f64,
     /// True if rows carry objects under names. Then equal ones are not merged.
@@ -81,15 +87,17 @@ impl<'g> Tally<'g> {
     pub fn begin(graph: &'g QueryGraph, estimator: &'g Estimator<'g>, start: usize, names: bool) -> Self {
         let Beginning { scanned, rows, place } = estimator.begin(start);
         let others = graph.variables[start].conditions.iter().filter(|c| !matches!(c, Condition::LabelIn(_))).count();
-        let cost = if estimator.is_found(start) {
+        let cost = if graph.entry.is_some() {
+            rows * others as f64 * cost::PROPERTY
+        } else if estimator.is_found(start) {
             rows * cost::LOOK_UP
         } else {
             scanned * (cost::SCAN + others as f64 * cost::PROPERTY / 4.0)
         };
         let mut at = [Place::default(); MEMBERS_MAX];
         at[start] = place;
-        let (held, neighbors) = (rows, rows);
-        Tally { progress: Progress::begin(graph, start), estimator, at, rows, held, neighbors, cost, names }
+        let progress = Progress::begin(graph, start);
+        Tally { progress, estimator, at, rows, held: rows, neighbors: rows, followed: rows, cost, names }
     }
 
     /// The estimate of a whole order.
@@ -157,7 +165,7 @@ impl<'g> Tally<'g> {
             self.cost = f64::INFINITY;
         }
         self.rows *= other.rows * meeting;
-        (self.held, self.neighbors) = (pairs, pairs);
+        (self.held, self.neighbors, self.followed) = (pairs, pairs, pairs);
         for variable in (0..MEMBERS_MAX).filter(|variable| !self.progress.is_bound(*variable)) {
             self.at[variable] = other.at[variable];
         }
@@ -171,6 +179,11 @@ impl<'g> Tally<'g> {
             let goes_back = self.progress.go_to(sink);
             self.select(goes_back);
         }
+    }
+
+    /// The vertices that the rows of a bound variable are at.
+    pub fn distinct_at(&self, variable: usize) -> f64 {
+        self.estimator.distinct(self.at[variable], self.rows)
     }
 
     /// Adds the cost of a `select()`, if rows go back.
@@ -197,7 +210,9 @@ impl<'g> Tally<'g> {
         let graph = self.progress.graph;
         let (cost, held, merged) = (self.cost, self.held, self.merged_before(last));
         self.make(last);
-        if let Move::Hop { .. } = last {
+        if let Move::Hop { atom, .. } = last
+            && graph.atoms[atom].conditions.is_empty()
+        {
             let is_counted = graph.sink.is_none() && graph.merges;
             if is_counted && graph.variables[self.progress.current].conditions.is_empty() {
                 // The ends are only counted. A `select()` before them is left out, and rows are merged, too.
@@ -221,8 +236,17 @@ impl<'g> Tally<'g> {
             Move::Close { atom, from } => {
                 let ends = &graph.atoms[atom];
                 let to = ends.other(from);
-                let edges = self.estimator.close(atom, ends.direction_from(from), self.at[from], self.at[to]);
-                self.cost += self.held * cost::CLOSE;
+                let direction = ends.direction_from(from);
+                let edges = self.estimator.close(atom, direction, self.at[from], self.at[to]);
+                self.cost += match ends.conditions.is_empty() {
+                    true => self.held * cost::CLOSE,
+                    // All ends are compared.
+                    false => {
+                        let followed = self.held * self.estimator.hop(atom, direction, to, self.at[from]).neighbors;
+                        let passing = followed * self.estimator.passing(atom);
+                        self.cost_of_edges(atom, self.held, followed) + passing * cost::DIFFERS
+                    }
+                };
                 self.rows *= edges;
                 self.held *= edges;
             }
@@ -276,6 +300,19 @@ impl<'g> Tally<'g> {
         }
     }
 
+    /// The cost of following the edges of an atom with conditions from some rows, up to the ends of those that pass.
+    fn cost_of_edges(&self, atom: usize, rows: f64, followed: f64) -> f64 {
+        let ends = &self.progress.graph.atoms[atom];
+        // Along `both`, each row comes to two branches.
+        let branches = if ends.direction == Direction::Both { 2.0 } else { 1.0 };
+        let names = if self.names { cost::NAMES } else { 0.0 };
+        let tested: f64 = ends.conditions.iter().map(cost_of).sum();
+        let passing = followed * self.estimator.passing(atom);
+        rows * cost::EXPAND * branches
+            + followed * (cost::NEIGHBOR + names + tested)
+            + passing * (cost::EDGE_END + names)
+    }
+
     fn hop(&mut self, atom: usize, from: usize, merged: Option<Merged>) {
         let graph = self.progress.graph;
         let is_near = merged.as_ref().is_some_and(|merged| merged.is_near);
@@ -292,13 +329,18 @@ impl<'g> Tally<'g> {
         let hop = self.estimator.hop(atom, ends.direction_from(from), to, self.at[from]);
         // Merged rows are at each vertex once, however many edges lead there.
         let each = if self.held < 0.99 * self.rows { hop.plain.min(hop.neighbors) } else { hop.neighbors };
-        let neighbors = self.held * each;
+        let followed = self.held * each;
         let of_neighbor = of_neighbor + if self.names { cost::NAMES } else { 0.0 };
         let tested: f64 = graph.variables[to].conditions.iter().map(cost_of).sum();
-        self.cost += self.held * of_row + neighbors * (of_neighbor + tested);
+        let passing = followed * self.estimator.passing(atom);
+        self.cost += passing * tested;
+        self.cost += match ends.conditions.is_empty() {
+            true => self.held * of_row + followed * of_neighbor,
+            false => self.cost_of_edges(atom, self.held, followed),
+        };
         self.rows *= hop.rows;
-        self.neighbors = neighbors;
-        self.held = neighbors * (hop.rows / hop.neighbors.max(f64::MIN_POSITIVE)).min(1.0);
+        (self.followed, self.neighbors) = (followed, passing);
+        self.held = followed * (hop.rows / hop.neighbors.max(f64::MIN_POSITIVE)).min(1.0);
         self.at[from] = hop.left;
         self.at[to] = hop.end;
     }

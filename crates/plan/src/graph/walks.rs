@@ -26,7 +26,7 @@ use super::{Move, Order, QueryGraph, Set, TestKind, tally};
 use crate::facts::GraphFacts;
 use crate::logical::{Condition, FilterKind, LabelTest, Step, Traversal};
 use crate::physical::EdgesOf;
-use crate::sampling::{Begin, Drawn, SampleGraph};
+use crate::sampling::{Begin, Drawn, DrawnEdges, SampleGraph};
 
 /// Orders that are expected to cost more, in nanoseconds, are walked.
 pub(super) const WALKED: f64 = 10_000_000.0;
@@ -90,7 +90,9 @@ impl<'g> Walks<'g> {
     /// Walks for a graph whose best order is expected to cost so many nanoseconds; `None` if nothing can be learned, or
     /// not in the time.
     pub fn new(graph: &'g QueryGraph, estimator: &'g Estimator<'g>, facts: &'g GraphFacts, cost: f64) -> Option<Self> {
-        if cost < WALKED || !estimator.is_informed() || graph.atoms.len() < 2 {
+        // The rows that enter a later segment are not known.
+        let is_known = estimator.is_informed() && graph.entry.is_none();
+        if cost < WALKED || !is_known || graph.atoms.len() < 2 {
             return None;
         }
         let sampler = facts.sample.sampler()?;
@@ -176,18 +178,19 @@ impl<'g> Walks<'g> {
             return None;
         }
         let ends = &self.graph.atoms[atom];
-        let to = ends.other(from);
+        let (to, conditions) = (ends.other(from), &ends.conditions);
         let edges = EdgesOf { direction: ends.direction_from(from), labels: ends.labels.clone() };
         if let Move::Hop { .. } = next {
-            let most = if self.is_plain(to) { DRAWN_MAX } else { TESTED_MAX };
-            let drawn = self.sampler.edges(&sample.bound[from], &edges, most)?;
-            let (count, of) = (drawn.rows.len(), drawn.of);
-            sample.keep(&drawn.rows);
-            sample.bound[to] = drawn.neighbors;
-            sample.is_all &= count as u64 == of;
-            sample.each *= of as f64 / count.max(1) as f64;
+            let most = if self.is_plain(to) && conditions.is_empty() { DRAWN_MAX } else { TESTED_MAX };
+            let DrawnEdges { rows, neighbors, drawn, of } =
+                self.sampler.edges(&sample.bound[from], &edges, conditions, most)?;
+            sample.keep(&rows);
+            sample.bound[to] = neighbors;
+            sample.is_all &= drawn == of;
+            sample.each *= of as f64 / drawn.max(1) as f64;
         } else {
-            let counts = self.sampler.edges_between(&sample.bound[from], &sample.bound[to], &edges)?;
+            let pairs = [from, to].map(|end| &sample.bound[end][..]);
+            let counts = self.sampler.edges_between(pairs, &edges, conditions)?;
             sample.weights.iter_mut().zip(&counts).for_each(|(weight, count)| *weight *= *count as f64);
             let kept: Vec<u32> = positions(counts.iter().map(|count| *count > 0));
             sample.keep(&kept);
@@ -216,8 +219,7 @@ impl<'g> Walks<'g> {
         let to = ends.other(from);
         if sample.progress.atoms != 1 << atom
             || sample.progress.tests != 0
-            || !self.is_plain(from)
-            || !self.is_plain(to)
+            || !(self.is_plain(from) && self.is_plain(to) && ends.conditions.is_empty())
         {
             return None;
         }
@@ -297,7 +299,8 @@ impl<'g> Walks<'g> {
                 Some(Step::WherePredicate { start: None, test: LabelTest::Compare(Comparison::Eq, name), by, .. }),
                 None,
             ) if by.is_empty() => {
-                self.sampler.edges_between(&sample.bound[of], &sample.bound[self.graph.named(name)?], &edges)?
+                let pairs = [of, self.graph.named(name)?].map(|end| &sample.bound[end][..]);
+                self.sampler.edges_between(pairs, &edges, &[])?
             }
             _ => return None,
         };

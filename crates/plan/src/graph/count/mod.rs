@@ -31,8 +31,9 @@ mod forms;
 mod read;
 
 use super::choose::{GAIN, LIGHT, greedy_cost, has_order_below, written_cost};
-use super::estimate::Estimates;
+use super::estimate::{Estimates, Estimator};
 use super::preconditions::Declined;
+use super::{build, edges};
 use crate::connections::KnownConnections;
 use crate::facts::GraphFacts;
 use crate::logical::{Configuration, Name, StepNode, Traversal};
@@ -123,6 +124,16 @@ fn choose<'a>(
     let gain = if pattern.of == CountOf::EachRoot { GAIN } else { 1.0 };
     if cost * gain >= with_rows || has_order_below(&pattern.graph, estimator, cost * gain) {
         return Err(Some("weighing would not cost less"));
+    }
+    // The first hops alone were weighed. If the next one tests its edges, a choice among the orders of all may be better.
+    if pattern.of == CountOf::EachRoot
+        && edges::read(&traversal.steps[steps..]).is_some()
+        && let Ok((graph, _)) = build::build(traversal, configuration, None)
+    {
+        let estimator = Estimator::new(&graph, facts);
+        if greedy_cost(&graph, &estimator, written_cost(&graph, &estimator)) < cost {
+            return Err(Some("another order costs less than weighing"));
+        }
     }
     let millis = |nanos: f64| format!("{:.1} ms", nanos / 1e6);
     let choice = format!("count: without rows; expected cost {}; with rows {}", millis(cost), millis(with_rows));

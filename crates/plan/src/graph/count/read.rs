@@ -20,6 +20,7 @@ use std::collections::HashMap;
 use mangrove_gremlin::Comparison;
 
 use super::super::build::{Builder, any_step, cuts_stream, merges_before};
+use super::super::edges;
 use super::super::preconditions::{self, Declined};
 use super::super::{MEMBERS_MAX, QueryGraph, Set, TestKind};
 use crate::logical::{By, Configuration, FilterKind, LabelTest, Name, Reduction, Step, StepNode, Traversal};
@@ -60,8 +61,9 @@ pub(super) fn read(traversal: &Traversal, configuration: &Configuration) -> Resu
     let first = traversal.steps.first().ok_or(None)?;
     let mut reader = Reader::begin(first).ok_or(Some("its first step is about more than vertices"))?;
     let last = if of == CountOf::AllMatches { steps - 1 } else { steps };
-    if !traversal.steps[1..last].iter().all(|node| reader.take(node)) {
-        return Err(Some("a step cannot be weighed"));
+    let mut at = 1;
+    while at < last {
+        at += reader.take(&traversal.steps[at..last]).ok_or(Some("a step cannot be weighed"))?;
     }
     let rest = &traversal.steps[steps..];
     if of == CountOf::EachRoot {
@@ -74,6 +76,9 @@ pub(super) fn read(traversal: &Traversal, configuration: &Configuration) -> Resu
     }
     reader.builder.graph.merges = of == CountOf::AllMatches || merges_before(rest);
     let pattern = reader.end(steps, of).ok_or(Some("a test cannot be weighed"))?;
+    if pattern.graph.atoms.iter().any(|atom| !atom.conditions.is_empty()) {
+        return Err(Some("a hop tests its edges"));
+    }
     match pattern.graph.atoms.len() {
         atoms if atoms + 1 != pattern.graph.variables.len() => Err(Some("the pattern has a circle")),
         atoms if atoms > MEMBERS_MAX => Err(Some("the pattern is too large")),
@@ -84,8 +89,8 @@ pub(super) fn read(traversal: &Traversal, configuration: &Configuration) -> Resu
 /// A look that is enough for most traversals: the number of steps that may be a pattern, and what is counted of it.
 pub(super) fn steps_counted(steps: &[StepNode]) -> Option<(usize, CountOf)> {
     let [StepNode { step: Step::Vertices { ids: None, .. }, .. }, rest @ ..] = steps else { return None };
-    let mut hops = 0;
-    for (at, node) in rest.iter().enumerate() {
+    let (mut hops, mut at) = (0, 0);
+    while let Some(node) = rest.get(at) {
         match &node.step {
             Step::Expand { to_edges: false, .. } | Step::Optional(_) => hops += 1,
             Step::Has(_)
@@ -98,8 +103,15 @@ pub(super) fn steps_counted(steps: &[StepNode]) -> Option<(usize, CountOf)> {
             Step::Reduce(Reduction::Count) if hops > 0 && node.policy.is_default() => {
                 return Some((at + 2, CountOf::AllMatches));
             }
+            // Why a hop that tests its edges cannot be weighed is said later. Hops before it can be.
+            Step::Expand { .. } | Step::Union(_) if hops == 0 => {
+                at += edges::read(&rest[at..])?.steps;
+                hops += 1;
+                continue;
+            }
             _ => return (hops > 0 && gathers(&rest[at..])).then_some((at + 1, CountOf::EachRoot)),
         }
+        at += 1;
     }
     None
 }
@@ -127,20 +139,20 @@ impl Reader {
         Some(Reader { builder, lists: HashMap::new(), optional: 0, closings: Vec::new(), is_elsewhere: false })
     }
 
-    /// Takes a step into the pattern. Returns false if it cannot be counted without rows.
-    fn take(&mut self, node: &StepNode) -> bool {
-        if !node.policy.is_default() {
-            return false;
-        }
+    /// Takes the next step into the pattern, or the next steps, if these are one hop. Returns how many it takes; `None` if
+    /// the first cannot be counted without rows.
+    fn take(&mut self, steps: &[StepNode]) -> Option<usize> {
+        let node = steps.first().filter(|node| node.policy.is_default())?;
+        let one = |is_taken: bool| is_taken.then_some(1);
         match &node.step {
-            Step::Barrier { norm_sack: false } => return node.labels.is_empty(),
+            Step::Barrier { norm_sack: false } => return one(node.labels.is_empty()),
             Step::Select { .. } => {
                 self.is_elsewhere = false;
-                return self.builder.take(node);
+                return self.builder.take(steps);
             }
-            _ if self.is_elsewhere => return false,
-            Step::Optional(traversal) => return node.labels.is_empty() && self.take_optional(traversal, node),
-            Step::Map { traversal, first: true } => return self.take_list(traversal, &node.labels),
+            _ if self.is_elsewhere => return None,
+            Step::Optional(traversal) => return one(node.labels.is_empty() && self.take_optional(traversal, node)),
+            Step::Map { traversal, first: true } => return one(self.take_list(traversal, &node.labels)),
             _ => {}
         }
         if let Step::WherePredicate { start: None, test, by, .. } = &node.step
@@ -149,17 +161,17 @@ impl Reader {
             let members = match test {
                 LabelTest::Within(names) => Some((names, true)),
                 LabelTest::Without(names) => Some((names, false)),
-                LabelTest::Compare(Comparison::Eq, _) if !self.lists.is_empty() => return false,
+                LabelTest::Compare(Comparison::Eq, _) if !self.lists.is_empty() => return None,
                 _ => None,
             };
             if let Some((names, is_there)) = members {
-                let [name] = &names[..] else { return false };
-                let Some((from, edges)) = self.lists.get(name).cloned() else { return false };
+                let [name] = &names[..] else { return None };
+                let (from, edges) = self.lists.get(name).cloned()?;
                 self.closings.push(Closing { from, to: self.builder.current, edges, is_there });
-                return node.labels.is_empty();
+                return one(node.labels.is_empty());
             }
         }
-        self.builder.take(node)
+        self.builder.take(steps)
     }
 
     /// Returns true if later steps read a name of the pattern.
@@ -179,7 +191,7 @@ impl Reader {
         let atom = self.builder.graph.atoms.len();
         let hop = StepNode::new(hop.step.clone(), node.position);
         self.is_elsewhere = true;
-        if atom >= MEMBERS_MAX || !self.builder.take(&hop) {
+        if atom >= MEMBERS_MAX || self.builder.take(std::slice::from_ref(&hop)).is_none() {
             return false;
         }
         self.optional |= 1 << atom;

@@ -214,3 +214,20 @@ fn edges_between_bound_variables_are_estimated_by_degrees() {
         assert!(error <= 2.5, "skew {power}: {truth} triangles, off by {error:.3}");
     }
 }
+
+/// Conditions on edges leave a part of the rows, wherever they are followed from.
+#[test]
+fn conditions_on_edges_leave_a_part_of_the_rows() {
+    let facts = network(1, 2).facts();
+    let rows = |script: &str| choose::expected_rows(&graph_of(script).unwrap().0, &facts);
+    let all = rows("g.V().hasLabel('person').out('knows').out('likes').count()");
+    let newer = rows("g.V().hasLabel('person').outE('knows').has('since', gt(3)).inV().out('likes').count()");
+    let older = rows("g.V().hasLabel('post').in('likes').inE('knows').has('since', lte(3)).outV().count()");
+    let either = rows("g.V().hasLabel('person').bothE('knows').has('since', gt(3)).otherV().out('likes').count()");
+    let one = rows("g.V().hasLabel('person').outE('knows').has('since', 3).inV().out('likes').count()");
+    assert!(q_error(newer, 0.3 * all) < 1.01 && q_error(older, 0.3 * all) < 1.01, "{newer} and {older} of {all}");
+    assert!(either > newer && one < newer, "{newer} in one direction, {either} in both, {one} with a value");
+    let near = "g.V().as('a').out('knows').outE('knows').has('since', gt(3)).inV().where(eq('a')).count()";
+    let far = "g.V().as('a').out('knows').out('knows').where(eq('a')).count()";
+    assert!(q_error(rows(near), 0.3 * rows(far)) < 1.01);
+}

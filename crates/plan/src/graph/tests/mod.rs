@@ -3,13 +3,14 @@
 
 mod estimates;
 mod orders;
+mod segments;
 mod selectivity;
 mod spellings;
 mod walks;
 
 use mangrove_gremlin::{ParseOptions, Statement, parse_one};
 
-use super::{QueryGraph, build};
+use super::{QueryGraph, build, edges};
 use crate::logical::Traversal;
 use crate::{compile, rules};
 
@@ -35,7 +36,10 @@ fn graph_of(script: &str) -> Option<(QueryGraph, Traversal)> {
     let mut compiled = compile(&bytecode).unwrap_or_else(|error| panic!("{script}: {error}"));
     rules::rewrite(&mut compiled.traversal, &compiled.configuration);
     forget_positions(&mut compiled.traversal);
-    let (graph, end) = build::build(&compiled.traversal, &compiled.configuration).ok()?;
+    if let Some(without_paths) = edges::without_paths(&compiled.traversal) {
+        compiled.traversal = without_paths;
+    }
+    let (graph, end) = build::build(&compiled.traversal, &compiled.configuration, None).ok()?;
     Some((graph, Traversal { steps: compiled.traversal.steps.split_off(end) }))
 }
 
@@ -73,6 +77,8 @@ fn what_can_be_observed_is_no_graph() {
         "g.with('policy', 'bfs').V().out().out()",
         "g.V().out().out().addE('x').to(__.V(1))",
         "g.V().out().out().sample(1)",
+        "g.V().out().bothE().as('e').has('n', 1).otherV().out()",
+        "g.V().out().bothE().has('n', 1).order().by(otherV().values('n')).otherV().out()",
         // The same name for two things.
         "g.V().out().out().as('a').select('a').out().as('a')",
     ] {
@@ -87,7 +93,25 @@ fn what_is_not_listed_ends_the_graph() {
         ("g.V().out().out().values('n').sum()", 2, 0, 2),
         ("g.V().out().out().barrier().out().count()", 2, 0, 3),
         ("g.V().out().out().outE().inV()", 3, 0, 0),
-        ("g.V().out().out().outE().has('n', 1).inV().count()", 2, 0, 4),
+        ("g.V().out().out().outE().has('n', 1).inV().count()", 3, 0, 1),
+        ("g.V().out().out().outE().has('n', 1).has('m').otherV().count()", 3, 0, 1),
+        ("g.V().out().out().inE().has('n', 1).outV().out().count()", 4, 0, 1),
+        ("g.V().out().out().bothE().has('n', 1).otherV().as('a').out().select('a')", 4, 0, 0),
+        ("g.V().out().out().union(outE().has('n', 1).inV(), inE().has('n', 1).outV()).out().count()", 4, 0, 1),
+        // The edge has a name, or leads back; something else is asked of it.
+        ("g.V().out().out().outE().as('e').has('n', 1).inV().select('e')", 2, 0, 4),
+        ("g.V().out().out().outE().has('n', 1).as('e').inV().select('e')", 2, 0, 4),
+        ("g.V().out().out().outE().has('n', 1).outV().count()", 2, 0, 4),
+        ("g.V().out().out().bothE().has('n', 1).inV().count()", 2, 0, 4),
+        ("g.V().out().out().outE().has('n', 1).count()", 2, 0, 3),
+        ("g.V().out().out().outE().hasKey('n').inV().count()", 2, 0, 4),
+        ("g.V().out().out().outE().where(values('n').is(1)).inV().count()", 2, 0, 4),
+        // The branches are no two sides of the same edges.
+        ("g.V().out().out().union(outE().has('n', 1).inV(), inE().has('n', 2).outV()).count()", 2, 0, 2),
+        ("g.V().out().out().union(outE('a').has('n', 1).inV(), inE('b').has('n', 1).outV()).count()", 2, 0, 2),
+        ("g.V().out().out().union(outE().has('n', 1).inV(), outE().has('n', 1).inV()).count()", 2, 0, 2),
+        ("g.V().out().out().union(outE().has('n', 1).inV().as('a'), inE().has('n', 1).outV()).select('a')", 2, 0, 2),
+        ("g.V().out().out().union(outE().has('n', 1).inV(), inE().has('n', 1).outV().out()).count()", 2, 0, 2),
         ("g.V().out().out().where(values('m').select('a'))", 2, 0, 1),
         ("g.V().as('a').out().out().where(out().where(eq('a'))).count()", 2, 1, 1),
         // The name is given later.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, PairMoments, Statistics, sort_tables};
 use mangrove_graph::{Direction, LabelSetId};
+use mangrove_gremlin::Comparison;
 
 use super::Numbers;
 use super::estimates::{self, network};
@@ -13,7 +14,7 @@ use crate::graph::exact::{self, Search};
 use crate::graph::progress::{Building, Progress};
 use crate::graph::tally::Tally;
 use crate::graph::{Atom, Move, Order, QueryGraph, Test, TestKind, Variable};
-use crate::logical::{Condition, Name, Step};
+use crate::logical::{Condition, Name, Operand, Step, Test as ValueTest};
 
 const LABELS: usize = 3;
 
@@ -90,7 +91,16 @@ fn random(
         };
         if from != to {
             let (direction, label) = atom(numbers, labels[from], labels[to]);
-            atoms.push(Atom { from, to, direction, labels: vec![name(label)], position: None });
+            let conditions = match numbers.next() < 0.2 {
+                true => {
+                    vec![Condition::Property(
+                        "w".into(),
+                        ValueTest::Compare(Comparison::Gt, Operand::Literal(1.into())),
+                    )]
+                }
+                false => Vec::new(),
+            };
+            atoms.push(Atom { from, to, direction, labels: vec![name(label)], conditions, position: None });
         }
     }
     let mut tests = Vec::new();
@@ -105,7 +115,17 @@ fn random(
     let reads_names = tests.iter().any(|test| test.reads.count_ones() > 1) || numbers.next() < 0.3;
     let sink = (numbers.next() < 0.5).then(|| numbers.skewed(count, 1));
     let merges = numbers.next() < 0.5;
-    QueryGraph { variables, atoms, tests, sink, has_late_conditions: false, may_name: true, reads_names, merges }
+    QueryGraph {
+        variables,
+        atoms,
+        tests,
+        sink,
+        entry: None,
+        has_late_conditions: false,
+        may_name: true,
+        reads_names,
+        merges,
+    }
 }
 
 /// Every order of a graph.
@@ -295,6 +315,7 @@ fn a_search_stops_at_its_bounds() {
             to,
             direction: Direction::Out,
             labels: vec![name(edge_label(0, to % LABELS))],
+            conditions: Vec::new(),
             position: None,
         };
         QueryGraph {
@@ -302,6 +323,7 @@ fn a_search_stops_at_its_bounds() {
             atoms: (1..=edges).map(atom).collect(),
             tests: Vec::new(),
             sink: None,
+            entry: None,
             has_late_conditions: false,
             may_name: true,
             reads_names: true,

@@ -123,6 +123,25 @@ const QUESTIONS: &[Question] = &[
                __.not(__.as('c').both('knows').as('person1'))).count()",
         ],
     },
+    // Edges are tested: over each other in both directions, and under several tests.
+    Question {
+        name: "tested edges",
+        spellings: &[
+            "g.V().hasLabel('Person').as('a').outE('knows').has('since', gt(2010)).has('weight', 1).inV().as('b').
+               bothE('likes').has('rank', lt(3)).otherV().outE('knows').has('since', 7).inV().where(eq('a')).count()",
+            "g.V().as('c').union(outE('likes').has('rank', lt(3)).inV(), inE('likes').has('rank', lt(3)).outV()).
+               inE('knows').has('weight', 1).has('since', gt(2010)).otherV().hasLabel('Person').
+               inE('knows').has('since', 7).outV().where(eq('c')).count()",
+            "g.V().match(__.as('b').bothE('likes').has('rank', lt(3)).otherV().as('c'), __.as('a').hasLabel('Person').
+               outE('knows').has('weight', 1).has('since', gt(2010)).inV().as('b'), __.as('c').outE('knows').
+               has('since', 7).inV().as('a')).count()",
+        ],
+    },
+    Question {
+        name: "tested edges, with another value",
+        spellings: &["g.V().hasLabel('Person').as('a').outE('knows').has('since', gt(2010)).has('weight', 1).inV().as('b').
+               bothE('likes').has('rank', lt(3)).otherV().outE('knows').has('since', 8).inV().where(eq('a')).count()"],
+    },
 ];
 
 #[test]

@@ -74,13 +74,13 @@ impl SampleGraph for Sampler {
         Some(Drawn { vertices: self.some(&all, most), of: None })
     }
 
-    fn edges(&self, from: &[VertexId], edges: &EdgesOf, most: usize) -> Option<DrawnEdges> {
+    fn edges(&self, from: &[VertexId], edges: &EdgesOf, _: &[Condition], most: usize) -> Option<DrawnEdges> {
         let all = (0..).zip(from).flat_map(|(row, vertex)| {
             self.neighbors(*vertex, edges).into_iter().map(move |neighbor| (row, id(neighbor)))
         });
         let all: Vec<(u32, VertexId)> = all.collect();
-        let (rows, neighbors) = self.some(&all, most).into_iter().unzip();
-        Some(DrawnEdges { rows, neighbors, of: all.len() as u64 })
+        let (rows, neighbors): (Vec<u32>, _) = self.some(&all, most).into_iter().unzip();
+        Some(DrawnEdges { drawn: rows.len() as u64, rows, neighbors, of: all.len() as u64 })
     }
 
     fn meeting(&self, vertices: Vec<VertexId>, conditions: &[Condition]) -> Option<Vec<u32>> {
@@ -94,7 +94,7 @@ impl SampleGraph for Sampler {
         Some((0..).zip(&vertices).filter(|(_, vertex)| meets(vertex)).map(|(row, _)| row).collect())
     }
 
-    fn edges_between(&self, from: &[VertexId], to: &[VertexId], edges: &EdgesOf) -> Option<Vec<u64>> {
+    fn edges_between(&self, [from, to]: [&[VertexId]; 2], edges: &EdgesOf, _: &[Condition]) -> Option<Vec<u64>> {
         let count = |(from, to): (&VertexId, &VertexId)| {
             self.neighbors(*from, edges).into_iter().filter(|neighbor| id(*neighbor) == *to).count() as u64
         };
