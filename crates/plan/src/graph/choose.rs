@@ -5,7 +5,7 @@
 //! is written, are added up from the estimates. If all of these cost much ([`SEARCHED`]), all orders are looked at
 //! (`exact.rs`). The cheapest order wins, but estimates may be off. So the written order stays if another one does not
 //! save much ([`GAIN`]), or if the traversal is light ([`LIGHT`]). If the cheapest order is still expected to cost much, random
-//! walks along it and along the written one correct the estimates (`walks.rs`), and the choice is made again.
+//! walks along it correct the estimates (`walks.rs`). If it then has another cost, the choice is made again.
 //!
 //! Ids are always the beginning. Without statistics, rows begin where the traversal begins.
 
@@ -28,6 +28,9 @@ const SEARCHED: f64 = 200_000.0;
 
 /// Random walks along the chosen order may lead to another choice, at most so many times.
 const ROUNDS_MAX: usize = 3;
+
+/// They do so if the order costs this many times as much or as little as before.
+const SURPRISE: f64 = 1.5;
 
 /// The order that was chosen.
 pub(super) struct Chosen {
@@ -97,8 +100,11 @@ pub(super) fn cheapest(
     let has_walked = walks.is_some();
     if let Some(walks) = &mut walks {
         for _ in 0..ROUNDS_MAX {
-            let learned = chosen.as_ref().is_some_and(|best| walks.walk(&best.order));
-            if !(walks.walk(&as_written) || learned) {
+            let best = chosen.as_ref().map_or(&as_written, |best| &best.order);
+            let before = Tally::of(graph, estimator, best).cost;
+            let is_new = walks.walk(best);
+            let after = Tally::of(graph, estimator, best).cost;
+            if !is_new || after.max(before) < SURPRISE * after.min(before) {
                 break;
             }
             (written_cost, chosen) = choose();
