@@ -13,7 +13,7 @@ use crate::logical::{ChooseOption, Condition, FilterKind, LabelTest, LoopSearch,
 use crate::physical::{
     Access, Computation, ComputedOperand, CountOf, Degree, DegreeTest, EdgeTo, EdgesOf, Factor, FactorForm, Leg,
     LocalKind, LoopTest, Modulate, Op, Over, Pairing, PathRequirement, PatternCount, PhysicalPlan, Pipeline, Purpose,
-    RepeatScope, Scheduling, Stage, Weighing,
+    RepeatScope, Scheduling, Stage, TARGETS_MAX, TargetAccess, Weighing,
 };
 
 /// The plan as text.
@@ -85,6 +85,7 @@ fn nested(operator: &Op, depth: usize, text: &mut String) {
         Purpose::Emit => scope("emit", inner, depth, text),
         Purpose::Ordered => pipeline(inner, depth, text),
         Purpose::Instead => scope("on several nodes", inner, depth, text),
+        Purpose::Otherwise => scope(&otherwise_text(), inner, depth, text),
     });
 }
 
@@ -178,6 +179,11 @@ fn option_text(when: &ChooseOption) -> String {
     }
 }
 
+/// The line of the search that runs instead of one from both ends.
+fn otherwise_text() -> String {
+    format!("{} more than {TARGETS_MAX} vertices", tree::OTHERWISE)
+}
+
 /// `out knows to a`
 fn edge_text(edge: &EdgeTo) -> String {
     let direction = format!("{:?}", edge.direction).to_lowercase();
@@ -246,8 +252,12 @@ pub fn describe(operator: &Op) -> String {
             let vertices = conditions_text(&search.vertices);
             let tests = |of: &str, text: String| if text.is_empty() { text } else { format!(", {of}{text}") };
             let bound = if search.bound.is_some() { ", bounded" } else { "" };
+            let found_by = match &search.found_by {
+                TargetAccess::Ids(_) => String::new(),
+                TargetAccess::Index(access) => format!(" {access}"),
+            };
             format!(
-                "search from both ends along {along}{}{}, to{}{bound}",
+                "search from both ends along {along}{}{}, to{found_by}{}{bound}",
                 tests("edges", edges),
                 tests("vertices", vertices),
                 conditions_text(&search.target)

@@ -42,7 +42,10 @@ const PARTS: [&str; 10] = [
 ];
 
 /// The words that a longer line begins with, if it begins a part.
-const PARTS_OF_LOOPS: [&str; 3] = ["option ", "until ", "emit "];
+const BEGINNINGS_OF_PARTS: [&str; 4] = ["option ", "until ", "emit ", OTHERWISE];
+
+/// The words before the number of vertices with which an operator does not work.
+pub(super) const OTHERWISE: &str = "on several nodes, or if indexes find";
 
 /// The last topic of the lines about the whole plan.
 const LAST_TOPIC: &str = "path";
@@ -94,7 +97,7 @@ fn split_expected(line: &str) -> (&str, Option<u64>) {
 }
 
 fn is_part(line: &str) -> bool {
-    PARTS.contains(&line) || PARTS_OF_LOOPS.iter().any(|begin| line.starts_with(begin))
+    PARTS.contains(&line) || BEGINNINGS_OF_PARTS.iter().any(|begin| line.starts_with(begin))
 }
 
 #[cfg(test)]
