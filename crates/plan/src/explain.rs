@@ -1,5 +1,7 @@
 //! `explain()`: the plan as text, one line for each operator, with the content of scopes indented.
 //!
+//! An operator through which the stream does not go message by message says how it goes: as a barrier, or as a branch.
+//!
 //! The golden tests compare this text. Literals that were taken out of a traversal are shown by their values, which
 //! each run puts in.
 
@@ -54,6 +56,7 @@ fn pipeline(pipeline: &Pipeline, depth: usize, text: &mut String) {
         if !labels.is_empty() {
             what.push_str(&format!(" as {}", labels.join(", ")));
         }
+        what.push_str(tree::flow_text(operator.flow()));
         if let Some(rows) = expected {
             what.push_str(&tree::expected_text(*rows));
         }

@@ -106,7 +106,10 @@ pub fn lower_with(
         said: Said::default(),
     };
     let may_merge = merges && !requirements.keep_earlier_objects() && !requirements.sacks;
-    let mut choices: Vec<String> = choice.map(|order| format!("order: {order}")).into_iter().collect();
+    let without =
+        (!configuration.rules_off.is_empty()).then(|| format!("without: {}", configuration.rules_off.join("; ")));
+    let mut choices: Vec<String> =
+        without.iter().cloned().chain(choice.map(|order| format!("order: {order}"))).collect();
     let mut root = match counted {
         Err(declined) => {
             choices.extend(declined.map(|reason| format!("count: with rows, since {reason}")));
@@ -124,7 +127,7 @@ pub fn lower_with(
                 CountOf::EachRoot => Vec::new(),
             };
             rest.stages.insert(0, Stage::labeled(Op::CountPattern(Box::new(count)), labels));
-            choices = vec![chosen];
+            choices = without.into_iter().chain([chosen]).collect();
             rest
         }
     };

@@ -202,7 +202,9 @@ pub(crate) fn reorder<'a>(
     };
     let planner = configuration.planner_or(options.planner);
     if planner == Planner::Written {
-        return kept(build::may_have_orders(&traversal.steps).then_some("the planner is told to keep it"));
+        // What a traversal asks for is shown even if it has one order only.
+        let is_told = configuration.planner.is_some() || build::may_have_orders(&traversal.steps);
+        return kept(is_told.then_some("the planner is told to keep it"));
     }
     let (graph, end) = match build::build(traversal, configuration) {
         Ok(built) => built,
