@@ -23,6 +23,8 @@ pub enum Suite {
     Point,
     /// One hop and two hops from a vertex
     Hop,
+    /// Look-ups in several indexes, beginnings of texts, and shortest paths to what an index finds
+    Indexes,
     /// Whole scans: adjacency, counts, a property
     Scan,
     /// Properties by columns: maps of many neighbors, the first vertices by a property, groups, a filter
@@ -93,13 +95,14 @@ pub enum Suite {
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 37] = [
+    pub const ALL: [Suite; 38] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
         Suite::Files,
         Suite::Point,
         Suite::Hop,
+        Suite::Indexes,
         Suite::Scan,
         Suite::Columns,
         Suite::Insert,
@@ -142,6 +145,7 @@ impl Suite {
             Suite::Files => "files",
             Suite::Point => "point",
             Suite::Hop => "hop",
+            Suite::Indexes => "indexes",
             Suite::Scan => "scan",
             Suite::Columns => "columns",
             Suite::Insert => "insert",

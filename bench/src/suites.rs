@@ -7,6 +7,7 @@ mod columns;
 mod durability;
 mod files;
 mod hop;
+mod indexes;
 mod insert;
 mod instances;
 mod isolation;
@@ -50,6 +51,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Files => files::run(&context, report),
         Suite::Point => point::run(&context, report),
         Suite::Hop => hop::run(&context, report),
+        Suite::Indexes => indexes::run(&context, report),
         Suite::Scan => scan::run(&context, report),
         Suite::Columns => columns::run(&context, report),
         Suite::Insert => insert::run(&context, report),

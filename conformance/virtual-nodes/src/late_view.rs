@@ -368,6 +368,17 @@ impl GraphView for LateView {
         self.whole.intersect_vertices(lookups, share, out)
     }
 
+    fn find_few_vertices(
+        &self,
+        lookups: &[IndexLookup<'_>],
+        share: Share,
+        most: usize,
+        out: &mut Vec<VertexId>,
+    ) -> Result<bool> {
+        self.read("find_few_vertices", lookups.iter().map(|lookup| vec![Item::Index(lookup.index)]))?;
+        self.whole.find_few_vertices(lookups, share, most, out)
+    }
+
     fn intersect_edges(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()> {
         self.read("intersect_edges", lookups.iter().map(|lookup| vec![Item::Index(lookup.index)]))?;
         self.whole.intersect_edges(lookups, share, out)

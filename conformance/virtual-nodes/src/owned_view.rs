@@ -89,6 +89,7 @@ impl GraphView for OwnedView {
         fn index_vertices(index: IndexId, prefix: &[Value], range: &IndexRange, share: Share, out: &mut Vec<VertexId>) -> Result<()>;
         fn index_edges(index: IndexId, prefix: &[Value], range: &IndexRange, share: Share, out: &mut Vec<EdgeId>) -> Result<()>;
         fn intersect_vertices(lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<VertexId>) -> Result<()>;
+        fn find_few_vertices(lookups: &[IndexLookup<'_>], share: Share, most: usize, out: &mut Vec<VertexId>) -> Result<bool>;
         fn intersect_edges(lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()>;
         fn live_counts() -> LiveCounts;
     }

@@ -96,6 +96,7 @@ pub use mangrove_load::{
 };
 pub use mangrove_plan::compile::strategy_names;
 pub use mangrove_plan::explain::{PlanNode, PlanTree};
+pub use mangrove_plan::physical::Flow;
 pub use mangrove_plan::{PlanOptions, Planner};
 pub use mangrove_steps::{ServiceCall, Services};
 #[doc(hidden)]

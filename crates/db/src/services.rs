@@ -195,6 +195,11 @@ pub const DATABASE_SERVICES: &[Service] = &[
             ),
             parameter("ends", Flag, "also which part of the edges leads to vertices of each label"),
             parameter("walks", Flag, "with a label: also how many pairs of edges its vertices have, by their labels"),
+            parameter(
+                "connections",
+                Flag,
+                "also where edges may lead, and whether a vertex has at most one: facts that plans may rely on",
+            ),
             parameter("refresh", Flag, "count anew, on the caller's time; the first call always does"),
         ],
         OnDatabase(statistics::statistics),

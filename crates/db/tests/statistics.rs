@@ -156,6 +156,43 @@ fn walks_are_pairs_of_edges_of_one_vertex() {
     assert!(error.kind() == ErrorKind::InvalidArgument && error.message().contains("'label'"), "{error}");
 }
 
+/// The facts say what the edges of a graph say that has lost none.
+#[test]
+fn connections_say_where_edges_lead() {
+    let db = Database::in_memory();
+    ask(&db, "g.addV('person').property(T.id, 1).addV('person').property(T.id, 2).addV('thing').property(T.id, 3)");
+    ask(&db, "g.addV('shop').property(T.id, 4)");
+    let connections = |options: &str| {
+        let rows = ask(&db, &format!("g.call('mangrove.statistics').with('connections', true){options}"));
+        let mut shown: Vec<String> = (rows.iter().filter(|row| text(row, "fact") == "connection"))
+            .map(|row| {
+                let [label, direction, edge] = ["label", "direction", "edge"].map(|entry| text(row, entry));
+                let Value::List(ends) = field(row, "ends") else { panic!("{row:?}") };
+                let name = |end: &Value| match end {
+                    Value::String(name) => name.to_string(),
+                    other => panic!("{other:?} is no label"),
+                };
+                let mut ends: Vec<String> = ends.iter().map(name).collect();
+                ends.sort_unstable();
+                let several = if field(row, "functional") == true.into() { "one" } else { "several" };
+                format!("{label} {direction} {edge} {}: {several}", ends.join(" "))
+            })
+            .collect();
+        shown.sort_unstable();
+        shown
+    };
+    assert_eq!(connections(""), Vec::<String>::new());
+    ask(&db, "g.V(1).addE('owns').to(__.V(3))");
+    assert_eq!(connections(""), ["person OUT owns thing: one", "thing IN owns person: one"]);
+    ask(&db, "g.V(2).addE('owns').to(__.V(3))");
+    ask(&db, "g.V(2).addE('likes').to(__.V(4))");
+    ask(&db, "g.V(2).addE('likes').to(__.V(1))");
+    let likes = ["person IN likes person: one", "person OUT likes person shop: several", "shop IN likes person: one"];
+    assert_eq!(connections(".with('edge', 'likes')"), likes);
+    assert_eq!(connections(".with('label', 'thing')"), ["thing IN owns person: several"]);
+    assert!(ask(&db, "g.call('mangrove.statistics')").iter().all(|row| text(row, "fact") != "connection"));
+}
+
 #[test]
 fn what_is_asked_for_is_shown_and_no_more() {
     let db = Database::in_memory();

@@ -1,5 +1,7 @@
 //! `explain()`: the plan as text, one line for each operator, with the content of scopes indented.
 //!
+//! An operator through which the stream does not go message by message says how it goes: as a barrier, or as a branch.
+//!
 //! The golden tests compare this text. Literals that were taken out of a traversal are shown by their values, which
 //! each run puts in.
 
@@ -13,7 +15,7 @@ use crate::logical::{ChooseOption, Condition, FilterKind, LabelTest, LoopSearch,
 use crate::physical::{
     Access, Computation, ComputedOperand, CountOf, Degree, DegreeTest, EdgeTo, EdgesOf, Factor, FactorForm, Leg,
     LocalKind, LoopTest, Modulate, Op, Over, Pairing, PathRequirement, PatternCount, PhysicalPlan, Pipeline, Purpose,
-    RepeatScope, Scheduling, Stage, Weighing,
+    RepeatScope, Scheduling, Stage, TARGETS_MAX, TargetAccess, Weighing,
 };
 
 /// The plan as text.
@@ -54,6 +56,7 @@ fn pipeline(pipeline: &Pipeline, depth: usize, text: &mut String) {
         if !labels.is_empty() {
             what.push_str(&format!(" as {}", labels.join(", ")));
         }
+        what.push_str(tree::flow_text(operator.flow()));
         if let Some(rows) = expected {
             what.push_str(&tree::expected_text(*rows));
         }
@@ -85,6 +88,7 @@ fn nested(operator: &Op, depth: usize, text: &mut String) {
         Purpose::Emit => scope("emit", inner, depth, text),
         Purpose::Ordered => pipeline(inner, depth, text),
         Purpose::Instead => scope("on several nodes", inner, depth, text),
+        Purpose::Otherwise => scope(&otherwise_text(), inner, depth, text),
     });
 }
 
@@ -178,6 +182,11 @@ fn option_text(when: &ChooseOption) -> String {
     }
 }
 
+/// The line of the search that runs instead of one from both ends.
+fn otherwise_text() -> String {
+    format!("{} more than {TARGETS_MAX} vertices", tree::OTHERWISE)
+}
+
 /// `out knows to a`
 fn edge_text(edge: &EdgeTo) -> String {
     let direction = format!("{:?}", edge.direction).to_lowercase();
@@ -246,8 +255,12 @@ pub fn describe(operator: &Op) -> String {
             let vertices = conditions_text(&search.vertices);
             let tests = |of: &str, text: String| if text.is_empty() { text } else { format!(", {of}{text}") };
             let bound = if search.bound.is_some() { ", bounded" } else { "" };
+            let found_by = match &search.found_by {
+                TargetAccess::Ids(_) => String::new(),
+                TargetAccess::Index(access) => format!(" {access}"),
+            };
             format!(
-                "search from both ends along {along}{}{}, to{}{bound}",
+                "search from both ends along {along}{}{}, to{found_by}{}{bound}",
                 tests("edges", edges),
                 tests("vertices", vertices),
                 conditions_text(&search.target)

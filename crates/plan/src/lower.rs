@@ -36,7 +36,7 @@ use crate::interleaving::Interleaving;
 use crate::limits::{self, PLANNED_STEPS_MAX};
 use crate::logical::*;
 use crate::physical::*;
-use crate::physical_rules::{Applied, Names, Reliance, Said};
+use crate::physical_rules::{Applied, Facts, Reliance, Said};
 
 /// Turns a logical traversal into a physical plan.
 pub fn lower(traversal: &Traversal, configuration: &Configuration, facts: &GraphFacts) -> Result<PhysicalPlan> {
@@ -112,6 +112,9 @@ pub fn lower_with(
         said: Said::default(),
     };
     let may_merge = merges && !requirements.keep_earlier_objects() && !requirements.sacks;
+    let without =
+        (!configuration.rules_off.is_empty()).then(|| format!("without: {}", configuration.rules_off.join("; ")));
+    choices.splice(0..0, without.clone());
     let mut root = match counted {
         Err(declined) => {
             choices.extend(declined.map(|reason| format!("count: with rows, since {reason}")));
@@ -131,7 +134,7 @@ pub fn lower_with(
                 CountOf::EachRoot => Vec::new(),
             };
             rest.stages.insert(0, Stage::labeled(Op::CountPattern(Box::new(count)), labels));
-            choices = vec![chosen];
+            choices = without.into_iter().chain([chosen]).collect();
             rest
         }
     };
@@ -255,7 +258,7 @@ impl Lowering<'_> {
         let mut pipeline = self.child(traversal)?;
         if may_merge {
             let shows_order = self.interleaving.shows();
-            self.with_names(|names| self.applied.merge(&mut pipeline.stages, shows_order, names));
+            self.with_facts(|facts| self.applied.merge(&mut pipeline.stages, shows_order, facts));
         }
         Ok(pipeline)
     }
@@ -263,17 +266,23 @@ impl Lowering<'_> {
     fn fused(&self, traversal: &Traversal, existence_only: bool) -> Result<Pipeline> {
         let mut pipeline = self.pipeline(traversal, existence_only)?.0;
         if self.options.fuse {
-            self.with_names(|names| self.applied.rewrite_chain(&mut pipeline.stages, self.mutating, names));
+            self.with_facts(|facts| self.applied.rewrite_chain(&mut pipeline.stages, self.mutating, facts));
         }
         Ok(pipeline)
     }
 
-    /// Calls a rule with the names of the traversal.
-    fn with_names(&self, rewrite: impl FnOnce(&Names<'_>)) {
+    /// Calls rules with the facts about the traversal and its graph.
+    fn with_facts(&self, rewrite: impl FnOnce(&Facts<'_>)) {
         let is_side_effect = |name: &Name| self.side_effects.contains(name);
         let is_only_a_label = |name: &Name| self.is_only_a_label(name);
         let reliance = self.connections.map(|connections| Reliance { connections, said: &self.said });
-        rewrite(&Names { is_side_effect: &is_side_effect, is_only_a_label: &is_only_a_label, reliance });
+        let vertices_by_index = |conditions: &[Condition]| self.vertices_by_index(conditions);
+        rewrite(&Facts {
+            is_side_effect: &is_side_effect,
+            is_only_a_label: &is_only_a_label,
+            reliance,
+            vertices_by_index: &vertices_by_index,
+        });
     }
 
     fn children(&self, traversals: &[Traversal]) -> Result<Vec<Pipeline>> {
@@ -315,6 +324,14 @@ impl Lowering<'_> {
             self.chooses_indexes.set(true);
         }
         (found.access, found.conditions)
+    }
+
+    /// How indexes find the vertices that meet all of the conditions, if they do.
+    fn vertices_by_index(&self, conditions: &[Condition]) -> Option<IndexAccess> {
+        match self.access(ElementKind::Vertex, None, conditions) {
+            (Access::Index(access), _) => Some(access),
+            _ => None,
+        }
     }
 
     /// Appends the operators of a step.

@@ -27,7 +27,7 @@ mod traits;
 use mangrove_graph::{Direction, ElementKind, Token};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop};
 
-pub use both_ends::{BothEnds, PathBound};
+pub use both_ends::{BothEnds, PathBound, TARGETS_MAX, TargetAccess};
 pub use degree::{Degree, DegreeTest};
 pub use edge_to::EdgeTo;
 pub use index_access::{IndexAccess, IndexPart, IndexSearch};

@@ -284,6 +284,21 @@ impl GraphView for Transaction {
         self.view()?.intersect_vertices(lookups, share, out)
     }
 
+    fn find_few_vertices(
+        &self,
+        lookups: &[IndexLookup<'_>],
+        share: Share,
+        most: usize,
+        out: &mut Vec<VertexId>,
+    ) -> Result<bool> {
+        let is_complete = self.view()?.find_few_vertices(lookups, share, most, out)?;
+        // Nothing depends on a search that was given up.
+        if is_complete {
+            lookups.iter().for_each(|lookup| self.track_index(lookup.index, lookup.prefix, lookup.range));
+        }
+        Ok(is_complete)
+    }
+
     fn intersect_edges(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()> {
         lookups.iter().for_each(|lookup| self.track_index(lookup.index, lookup.prefix, lookup.range));
         self.view()?.intersect_edges(lookups, share, out)

@@ -279,6 +279,9 @@ pub enum InspectCommand {
         /// Also how many pairs of edges the vertices with --label have, by the labels of the edges
         #[arg(long, requires = "label")]
         walks: bool,
+        /// Also where edges may lead, and whether a vertex has at most one: facts that plans may rely on
+        #[arg(long)]
+        connections: bool,
         /// Count anew, and do not show what was counted before
         #[arg(long)]
         refresh: bool,

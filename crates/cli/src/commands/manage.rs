@@ -276,7 +276,7 @@ pub fn inspect(command: &InspectCommand) -> Result<(), Failure> {
         InspectCommand::Durability { target, format } => {
             return ServiceCall::new("mangrove.durability").print(target, *format);
         }
-        InspectCommand::Statistics { target, label, edge, histogram, ends, walks, refresh, format } => {
+        InspectCommand::Statistics { target, label, edge, histogram, ends, walks, connections, refresh, format } => {
             let flag = |given: &bool| given.then_some(Value::Bool(true));
             return ServiceCall::new("mangrove.statistics")
                 .with("label", label.as_deref().map(Value::from))
@@ -284,6 +284,7 @@ pub fn inspect(command: &InspectCommand) -> Result<(), Failure> {
                 .with("histogram", flag(histogram))
                 .with("ends", flag(ends))
                 .with("walks", flag(walks))
+                .with("connections", flag(connections))
                 .with("refresh", flag(refresh))
                 .print(target, *format);
         }

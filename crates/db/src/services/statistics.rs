@@ -1,7 +1,9 @@
-//! The service `mangrove.statistics`: how many elements the graph has, and how its degrees are distributed.
+//! The service `mangrove.statistics`: how many elements the graph has, how its degrees are distributed, and where its
+//! edges may lead.
 //!
 //! Every row is a map whose entry `fact` says what the row is about. The rows of one kind have the same entries.
 
+use mangrove_graph::connections::{Connections, Ends, ListFacts};
 use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, Statistics};
 use mangrove_graph::{Catalog, Direction, ElementKind, LabelId, LabelSetId, Result, Value};
 
@@ -22,6 +24,8 @@ struct Wanted<'a> {
     ends: bool,
     /// Also rows for the walks of two edges.
     walks: bool,
+    /// Also rows for the facts on which plans may rely.
+    connections: bool,
 }
 
 /// Returns the facts about the vertices and edges that are asked for. The first call makes the statistics on the
@@ -34,6 +38,7 @@ pub(super) fn statistics(database: &Database, arguments: &Arguments<'_>) -> Resu
         histogram: arguments.flag("histogram")?,
         ends: arguments.flag("ends")?,
         walks: arguments.flag("walks")?,
+        connections: arguments.flag("connections")?,
     };
     if wanted.walks && wanted.label.is_none() {
         return Err(arguments.missing("label", "walks are shown for the vertices of one label"));
@@ -59,6 +64,11 @@ pub(super) fn statistics(database: &Database, arguments: &Arguments<'_>) -> Resu
     }
     wanted.add_indexes(database, statistics, &mut rows);
     wanted.add_values(statistics, &mut rows);
+    if wanted.connections
+        && let Some(connections) = database.begin_read()?.view().connections()
+    {
+        wanted.add_connections(&connections, &mut rows);
+    }
     Ok(rows)
 }
 
@@ -142,6 +152,26 @@ impl Wanted<'_> {
                 ("part", (*part).into()),
             ]));
         }
+    }
+
+    /// Where edges may lead. Unlike the figures of other rows, which describe one snapshot, this holds for every edge.
+    fn add_connections(&self, connections: &Connections, rows: &mut Vec<Value>) {
+        let is_wanted =
+            |facts: &&ListFacts| self.has(self.label, facts.vertices) && self.has(self.edge, facts.table.label);
+        rows.extend(connections.lists().iter().filter(is_wanted).map(|facts| {
+            let ends = match &facts.ends {
+                Ends::Sets(sets) => Value::list(sets.iter().map(|set| self.name(*set)).collect()),
+                Ends::Any => Value::Null,
+            };
+            row([
+                ("fact", "connection".into()),
+                ("label", self.name(facts.vertices)),
+                ("direction", direction(facts.table)),
+                ("edge", self.name(facts.table.label)),
+                ("ends", ends),
+                ("functional", facts.is_functional.into()),
+            ])
+        }));
     }
 
     /// The keys whose values are counted; with `histogram` also the values that are frequent, and the bounds of parts with

@@ -281,6 +281,21 @@ pub trait GraphView: Send + Sync {
         })
     }
 
+    /// As [`GraphView::intersect_vertices`], for a caller that has no use for more than `most` vertices. Returns false if
+    /// they are more; a view may do so, too, if it would have to read many more entries of an index than that. Then
+    /// nothing that the caller does may depend on what was appended.
+    fn find_few_vertices(
+        &self,
+        lookups: &[IndexLookup<'_>],
+        share: Share,
+        most: usize,
+        out: &mut Vec<VertexId>,
+    ) -> Result<bool> {
+        let before = out.len();
+        self.intersect_vertices(lookups, share, out)?;
+        Ok(out.len() - before <= most)
+    }
+
     /// As [`GraphView::intersect_vertices`], for indexes of edges.
     fn intersect_edges(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()> {
         in_all(lookups, out, |IndexLookup { index, prefix, range }, found| {

@@ -5,6 +5,8 @@
 
 use std::iter::Peekable;
 
+use crate::physical::Flow;
+
 /// A plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanTree {
@@ -19,6 +21,8 @@ pub struct PlanTree {
 pub struct PlanNode {
     /// What it does.
     pub text: String,
+    /// How the stream goes through it. A part of a scope is none of these, and has [`Flow::Sequential`].
+    pub flow: Flow,
     /// The rows that are expected to leave it, if that was estimated.
     pub expected_rows: Option<u64>,
     /// True if it is a part of the scope around it, as the body of a loop is. Then its operators are inside.
@@ -42,7 +46,10 @@ const PARTS: [&str; 10] = [
 ];
 
 /// The words that a longer line begins with, if it begins a part.
-const PARTS_OF_LOOPS: [&str; 3] = ["option ", "until ", "emit "];
+const BEGINNINGS_OF_PARTS: [&str; 4] = ["option ", "until ", "emit ", OTHERWISE];
+
+/// The words before the number of vertices with which an operator does not work.
+pub(super) const OTHERWISE: &str = "on several nodes, or if indexes find";
 
 /// The last topic of the lines about the whole plan.
 const LAST_TOPIC: &str = "path";
@@ -70,10 +77,26 @@ fn nodes<'a>(
     while let Some((at, line)) = lines.next_if(|(at, _)| *at >= indent) {
         let is_part = in_operator && is_part(line);
         let inside = self::nodes(lines, at + 1, !is_part);
-        let (text, expected_rows) = split_expected(line);
-        nodes.push(PlanNode { text: text.to_owned(), expected_rows, is_part, inside });
+        let (line, expected_rows) = split_expected(line);
+        let (text, flow) = split_flow(line);
+        nodes.push(PlanNode { text: text.to_owned(), flow, expected_rows, is_part, inside });
     }
     nodes
+}
+
+/// What follows an operator, if the stream does not go through it message by message: ` (barrier)`.
+pub(super) fn flow_text(flow: Flow) -> &'static str {
+    match flow {
+        Flow::Sequential => "",
+        Flow::Barrier => " (barrier)",
+        Flow::Branch => " (branch)",
+    }
+}
+
+/// An operator, and how the stream goes through it.
+fn split_flow(line: &str) -> (&str, Flow) {
+    let shown = |flow: Flow| Some((line.strip_suffix(flow_text(flow))?, flow));
+    shown(Flow::Barrier).or_else(|| shown(Flow::Branch)).unwrap_or((line, Flow::Sequential))
 }
 
 /// What follows an operator from which so many rows are expected: ` (~98000 rows)`.
@@ -94,7 +117,7 @@ fn split_expected(line: &str) -> (&str, Option<u64>) {
 }
 
 fn is_part(line: &str) -> bool {
-    PARTS.contains(&line) || PARTS_OF_LOOPS.iter().any(|begin| line.starts_with(begin))
+    PARTS.contains(&line) || BEGINNINGS_OF_PARTS.iter().any(|begin| line.starts_with(begin))
 }
 
 #[cfg(test)]
@@ -107,18 +130,26 @@ mod tests {
 rules: hop over edges
 path: none; on one thread: it writes
 until
-repeat
+repeat (branch)
   body
     expand out (~98000 rows)
     has 'a: (~b rows)'
+    dedup (barrier) (~9 rows)
   until 2 iterations
 results
 ";
-        let node =
-            |text: &str, is_part, inside| PlanNode { text: text.to_owned(), expected_rows: None, is_part, inside };
+        let node = |text: &str, is_part, inside| PlanNode {
+            text: text.to_owned(),
+            flow: Flow::Sequential,
+            expected_rows: None,
+            is_part,
+            inside,
+        };
         let hop = PlanNode { expected_rows: Some(98_000), ..node("expand out", false, Vec::new()) };
         let about = [("rules", "hop over edges"), ("path", "none; on one thread: it writes")];
-        let body = vec![hop, node("has 'a: (~b rows)'", false, Vec::new())];
+        let once = node("dedup", false, Vec::new());
+        let once = PlanNode { flow: Flow::Barrier, expected_rows: Some(9), ..once };
+        let body = vec![hop, node("has 'a: (~b rows)'", false, Vec::new()), once];
         let parts = vec![node("body", true, body), node("until 2 iterations", true, Vec::new())];
         assert_eq!(
             PlanTree::read(text),
@@ -126,7 +157,7 @@ results
                 about: about.map(|(topic, said)| (topic.to_owned(), said.to_owned())).to_vec(),
                 operators: vec![
                     node("until", false, Vec::new()),
-                    node("repeat", false, parts),
+                    PlanNode { flow: Flow::Branch, ..node("repeat", false, parts) },
                     node("results", false, Vec::new())
                 ],
             }

@@ -30,10 +30,10 @@ use std::cell::RefCell;
 use mangrove_graph::statistics::{DegreeStatistics, EdgeTable, LabelStatistics, Statistics};
 use mangrove_graph::{Direction, LabelSetId};
 
+use super::learned::Learned;
 pub(super) use super::memo::Place;
 use super::memo::{Hop, Memo, Part, Whereabouts};
 use super::selectivity::{labels_of, narrowed, part_of_edges};
-use super::walks::Learned;
 use super::{Atom, QueryGraph, Variable};
 use crate::facts::{Figures, GraphFacts};
 use crate::logical::Name;

@@ -33,6 +33,7 @@ mod emit;
 mod estimate;
 mod exact;
 mod expected;
+mod learned;
 mod memo;
 mod preconditions;
 mod progress;
@@ -259,7 +260,9 @@ pub(crate) fn reorder<'a>(
 ) -> Reordered {
     let is_written = configuration.planner_or(options.planner) == Planner::Written;
     if is_written {
-        let declined = build::may_have_orders(&traversal.steps).then_some("the planner is told to keep it");
+        // What a traversal asks for is shown even if it has one order only.
+        let is_told = configuration.planner.is_some() || build::may_have_orders(&traversal.steps);
+        let declined = is_told.then_some("the planner is told to keep it");
         let choices = shown_declined(declined).into_iter().collect();
         return Reordered { traversal: None, choices, has_choice: false, rows: Vec::new() };
     }

@@ -14,8 +14,6 @@
 //!
 //! A walk ends when few rows are left ([`ROWS_MIN`]), or when it has taken its part of the expected time ([`PART`]).
 
-use std::cell::{Cell, RefCell};
-
 use mangrove_graph::VertexId;
 use mangrove_gremlin::Comparison;
 
@@ -49,31 +47,6 @@ const FOUND_MAX: f64 = 4_096.0;
 
 /// If fewer rows are left of those that were drawn, they tell too little.
 const ROWS_MIN: usize = 8;
-
-/// The rows after sets of atoms, as far as walks have found them.
-#[derive(Default)]
-pub(super) struct Learned {
-    rows: RefCell<Vec<(Set, f64)>>,
-    is_some: Cell<bool>,
-}
-
-impl Learned {
-    /// The rows after a set of atoms, with all tests whose variables are bound.
-    pub fn rows(&self, atoms: Set) -> Option<f64> {
-        if !self.is_some.get() {
-            return None;
-        }
-        self.rows.borrow().iter().find(|(known, _)| *known == atoms).map(|(_, rows)| *rows)
-    }
-
-    /// Notes the rows after a set of atoms, if they are not known yet.
-    pub fn note(&self, atoms: Set, rows: f64) {
-        if self.rows(atoms).is_none() {
-            self.rows.borrow_mut().push((atoms, rows));
-            self.is_some.set(true);
-        }
-    }
-}
 
 /// Walks along orders of one graph.
 pub(super) struct Walks<'g> {

@@ -11,15 +11,21 @@ use mangrove_gremlin::Comparison;
 use by_index::Indexes;
 
 use crate::facts::GraphFacts;
-use crate::logical::{Condition, Name, Operand, Step, Test, Traversal};
+use crate::logical::{Condition, Emit, LoopSearch, Name, Operand, Step, Test, Traversal, Until};
 use crate::physical::Access;
 
-/// A look at the steps: returns false if no source has a choice between indexes, so that their sizes are of no use.
+/// A look at the steps: returns false if no source, and no search for targets, has a choice between indexes, so that
+/// their sizes are of no use.
 pub fn may_choose_indexes(traversal: &Traversal) -> bool {
     let reads_values =
         |condition: &Condition| matches!(condition, Condition::Property(..)) || by_index::has_branches(condition);
+    let tests_values = |step: &Step| matches!(step, Step::Has(conditions) if conditions.iter().any(reads_values));
     traversal.any(|step| match step {
         Step::Vertices { conditions, .. } | Step::Edges { conditions, .. } => conditions.iter().any(reads_values),
+        Step::Repeat(repeat) if matches!(repeat.search, LoopSearch::Search(_)) => {
+            let until = matches!(&repeat.until, Some(Until::Traversal(until)) if until.any(tests_values));
+            until || matches!(&repeat.emit, Some(Emit::Traversal(emit)) if emit.any(tests_values))
+        }
         _ => false,
     })
 }

@@ -1,11 +1,15 @@
-//! [`BothEnds`]: a search for a shortest path between two known vertices, which goes on from either end.
+//! [`BothEnds`]: a search for a shortest path to few vertices, which goes on from either end.
 
 use mangrove_graph::Direction;
 
-use super::Pipeline;
+use super::{IndexAccess, Pipeline};
 use crate::logical::{Avoids, Condition, Name, Operand, Test};
 
-/// A search for the first arrival whose targets are known before it begins.
+/// The most vertices from which a search may begin at its far end. With more, the levels of the far side are wide from
+/// the first one on, so little is saved.
+pub const TARGETS_MAX: usize = 64;
+
+/// A search for the first arrival whose targets can be found before it begins.
 #[derive(Clone, Debug)]
 pub struct BothEnds {
     /// The direction of the edges, seen from the row's vertex.
@@ -18,9 +22,9 @@ pub struct BothEnds {
     pub edges: Vec<Condition>,
     /// The conditions that every vertex of the path meets, but for the first.
     pub vertices: Vec<Condition>,
-    /// The user ids of the targets, or the vertices themselves.
-    pub ids: Vec<Operand>,
-    /// The conditions that a target meets, that on its id included.
+    /// How the targets are found. Some of what is found may be no targets.
+    pub found_by: TargetAccess,
+    /// All conditions that a target meets.
     pub target: Vec<Condition>,
     /// True if a path may lead through another target.
     pub through_targets: bool,
@@ -28,8 +32,18 @@ pub struct BothEnds {
     pub avoids: Avoids,
     /// What bounds the number of edges of a path.
     pub bound: Option<PathBound>,
-    /// The search from the row's vertex alone, for several nodes.
+    /// The search from the row's vertex alone. It runs on several nodes, and if indexes find more than [`TARGETS_MAX`]
+    /// vertices.
     pub one_sided: Pipeline,
+}
+
+/// How a search finds its targets before it begins.
+#[derive(Clone, Debug)]
+pub enum TargetAccess {
+    /// By their user ids, or as these vertices.
+    Ids(Vec<Operand>),
+    /// By indexes.
+    Index(IndexAccess),
 }
 
 /// What bounds the number of edges of a path.

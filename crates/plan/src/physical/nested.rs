@@ -3,7 +3,7 @@
 //! One match, written as a macro, serves shared and exclusive references. It has no default arm, so a new operator must
 //! say here which pipelines are nested in it.
 
-use super::{Computation, LocalKind, LoopTest, Op, Pipeline};
+use super::{Computation, LocalKind, LoopTest, Op, Pipeline, TargetAccess};
 use crate::logical::ChooseOption;
 
 /// The purpose for which an operator has a nested pipeline.
@@ -31,13 +31,20 @@ pub enum Purpose<'a> {
     Ordered,
     /// It runs instead of the operator on several nodes.
     Instead,
+    /// It takes rows instead of the operator on several nodes, or if a run finds that the operator does not suit it.
+    Otherwise,
 }
 
 impl Purpose<'_> {
     /// Returns true if the pipeline sees the operator's own stream: a barrier in it meets all rows.
     pub fn is_of_stream(self) -> bool {
         match self {
-            Purpose::Branch | Purpose::Option(_) | Purpose::Body | Purpose::Ordered | Purpose::Instead => true,
+            Purpose::Branch
+            | Purpose::Option(_)
+            | Purpose::Body
+            | Purpose::Ordered
+            | Purpose::Instead
+            | Purpose::Otherwise => true,
             Purpose::FirstResult
             | Purpose::Existence
             | Purpose::Scope
@@ -95,7 +102,13 @@ macro_rules! define_visitor {
                 }
                 Op::Group { value, .. } => visit(Purpose::Members, value),
                 Op::CountPattern(count) => visit(Purpose::Instead, &$($mutability)? count.rows),
-                Op::BothEnds(search) => visit(Purpose::Instead, &$($mutability)? search.one_sided),
+                Op::BothEnds(search) => {
+                    let purpose = match search.found_by {
+                        TargetAccess::Ids(_) => Purpose::Instead,
+                        TargetAccess::Index(_) => Purpose::Otherwise,
+                    };
+                    visit(purpose, &$($mutability)? search.one_sided);
+                }
                 Op::Ordered { pipeline, .. } => visit(Purpose::Ordered, pipeline),
                 Op::Vertices { .. }
                 | Op::Edges { .. }

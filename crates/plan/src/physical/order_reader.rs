@@ -41,7 +41,12 @@ impl OrderReader {
             }),
             // The members of a key come from the whole stream.
             Purpose::Members => OrderReader::STREAM,
-            Purpose::Branch | Purpose::Option(_) | Purpose::Body | Purpose::Ordered | Purpose::Instead => self,
+            Purpose::Branch
+            | Purpose::Option(_)
+            | Purpose::Body
+            | Purpose::Ordered
+            | Purpose::Instead
+            | Purpose::Otherwise => self,
         }
     }
 

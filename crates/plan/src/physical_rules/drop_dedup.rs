@@ -13,7 +13,7 @@ use super::drop_label_tests::{Objects, after, keeps_objects};
 use crate::connections::KnownConnections;
 use crate::logical::Operand;
 use crate::physical::{Access, EdgesOf, Op, Stage};
-use crate::physical_rules::{Names, Reliance};
+use crate::physical_rules::{Facts, Reliance};
 
 /// What is known of two rows.
 enum Rows {
@@ -23,8 +23,8 @@ enum Rows {
     Different(Vec<EdgesOf>),
 }
 
-pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
-    let Some(Reliance { connections, said }) = names.reliance else { return false };
+pub(super) fn apply(stages: &mut Vec<Stage>, facts: &Facts<'_>) -> bool {
+    let Some(Reliance { connections, said }) = facts.reliance else { return false };
     let mut objects = Objects::Unknown;
     let mut rows = Rows::Equal;
     let mut dropped = Vec::new();

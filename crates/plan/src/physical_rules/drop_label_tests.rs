@@ -11,7 +11,7 @@
 use crate::connections::{KnownConnections, VertexSets};
 use crate::logical::{Condition, EdgeEnd, Name};
 use crate::physical::{Access, EdgesOf, LocalKind, Op, Stage};
-use crate::physical_rules::{Names, Reliance};
+use crate::physical_rules::{Facts, Reliance};
 use mangrove_graph::Direction;
 
 /// What is known of the objects of rows.
@@ -24,8 +24,8 @@ pub(super) enum Objects {
     Edges { from: VertexSets, edges: EdgesOf },
 }
 
-pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
-    let Some(Reliance { connections, said }) = names.reliance else { return false };
+pub(super) fn apply(stages: &mut Vec<Stage>, facts: &Facts<'_>) -> bool {
+    let Some(Reliance { connections, said }) = facts.reliance else { return false };
     let mut objects = Objects::Unknown;
     let mut changed = false;
     for stage in stages.iter_mut() {

@@ -6,15 +6,15 @@
 
 use crate::logical::Lookup;
 use crate::physical::{EdgeTo, Op, Stage};
-use crate::physical_rules::Names;
+use crate::physical_rules::Facts;
 
-pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
+pub(super) fn apply(stages: &mut Vec<Stage>, facts: &Facts<'_>) -> bool {
     let before = stages.len();
     stages.dedup_by(|next, stage| {
         if let (Op::Expand { direction, labels, to_edges: false }, Op::CompareName { equal: true, name, lookup }) =
             (&stage.operator, &next.operator)
             && !stage.labels.contains(name)
-            && !(*lookup == Lookup::Path && (names.is_side_effect)(name))
+            && !(*lookup == Lookup::Path && (facts.is_side_effect)(name))
         {
             let edge = EdgeTo { direction: *direction, labels: labels.clone(), name: name.clone() };
             stage.operator = Op::FollowTo { edge, stays: false };

@@ -13,9 +13,9 @@ use mangrove_gremlin::Order;
 
 use crate::logical::{Operand, Reduction};
 use crate::physical::{Access, Degree, Op, Stage};
-use crate::physical_rules::Names;
+use crate::physical_rules::Facts;
 
-pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
+pub(super) fn apply(stages: &mut Vec<Stage>, _facts: &Facts<'_>) -> bool {
     let mut changed = false;
     stages.dedup_by(|next, stage| {
         let Some(operator) = fused(&stage.operator, &next.operator) else { return false };

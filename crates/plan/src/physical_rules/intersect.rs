@@ -7,9 +7,9 @@
 
 use crate::logical::Name;
 use crate::physical::{EdgeTo, Op, Stage};
-use crate::physical_rules::Names;
+use crate::physical_rules::Facts;
 
-pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
+pub(super) fn apply(stages: &mut Vec<Stage>, _facts: &Facts<'_>) -> bool {
     let mut changed = false;
     let mut taken = vec![false; stages.len()];
     for at in 0..stages.len() {

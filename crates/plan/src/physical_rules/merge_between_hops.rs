@@ -10,10 +10,10 @@
 
 use crate::logical::Operand;
 use crate::physical::{Access, Op, Stage};
-use crate::physical_rules::Names;
+use crate::physical_rules::Facts;
 use crate::physical_rules::walks::{insert, is_walking_test};
 
-pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
+pub(super) fn apply(stages: &mut Vec<Stage>, _facts: &Facts<'_>) -> bool {
     let mut at = 0;
     let (mut merges, mut changed) = (Vec::new(), false);
     // The neighbors of one vertex differ from each other.

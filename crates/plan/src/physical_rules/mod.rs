@@ -31,11 +31,11 @@ use std::cell::Cell;
 pub(crate) use drop_label_tests::Said;
 
 use crate::connections::KnownConnections;
-use crate::logical::Name;
-use crate::physical::Stage;
+use crate::logical::{Condition, Name};
+use crate::physical::{IndexAccess, Stage};
 
-/// The facts about the names in a traversal that rules may ask for.
-pub(crate) struct Names<'a> {
+/// The facts about a traversal and its graph that rules may ask for.
+pub(crate) struct Facts<'a> {
     /// Returns true if a name stands for a side effect.
     pub is_side_effect: &'a dyn Fn(&Name) -> bool,
     /// Returns true if a name is the label of a step and nothing else, and no step shows paths. Then no result shows
@@ -43,6 +43,8 @@ pub(crate) struct Names<'a> {
     pub is_only_a_label: &'a dyn Fn(&Name) -> bool,
     /// The facts about edges, if the plan may rely on them.
     pub reliance: Option<Reliance<'a>>,
+    /// How indexes find the vertices that meet some conditions, if they do.
+    pub vertices_by_index: &'a dyn Fn(&[Condition]) -> Option<IndexAccess>,
 }
 
 /// The facts about edges that a plan may rely on, and what it relies on.
@@ -73,7 +75,7 @@ struct Rule {
     name: &'static str,
     scope: Scope,
     /// Rewrites a chain. Returns true if it has changed something.
-    apply: fn(&mut Vec<Stage>, &Names<'_>) -> bool,
+    apply: fn(&mut Vec<Stage>, &Facts<'_>) -> bool,
 }
 
 /// All rules, in order.
@@ -82,7 +84,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "scan what has edges",
         scope: Scope::ReadingChain,
-        apply: |stages, names| scan_sources::apply(stages, names),
+        apply: |stages, facts| scan_sources::apply(stages, facts),
     },
     Rule { name: "drop dedup", scope: Scope::ReadingChain, apply: drop_dedup::apply },
     Rule { name: "optional hop", scope: Scope::Chain, apply: |stages, _| optional_hop::apply(stages) },
@@ -97,7 +99,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "search from both ends",
         scope: Scope::ReadingChain,
-        apply: |stages, _| search_from_both_ends::apply(stages),
+        apply: |stages, facts| search_from_both_ends::apply(stages, facts),
     },
     Rule { name: "merge between hops", scope: Scope::Merging, apply: merge_between_hops::apply },
     Rule { name: "merge in loops", scope: Scope::Merging, apply: |stages, _| merge_in_loops::merge_in_loops(stages) },
@@ -125,20 +127,20 @@ impl Applied {
     }
 
     /// Rewrites a chain.
-    pub fn rewrite_chain(&self, stages: &mut Vec<Stage>, is_mutating: bool, names: &Names<'_>) {
-        self.apply(stages, names, |scope| scope == Scope::Chain || scope == Scope::ReadingChain && !is_mutating);
+    pub fn rewrite_chain(&self, stages: &mut Vec<Stage>, is_mutating: bool, facts: &Facts<'_>) {
+        self.apply(stages, facts, |scope| scope == Scope::Chain || scope == Scope::ReadingChain && !is_mutating);
     }
 
     /// Applies the rules for the outermost chain. `shows_order`: side effects show in which order traversers go through
     /// the steps.
-    pub fn merge(&self, stages: &mut Vec<Stage>, shows_order: bool, names: &Names<'_>) {
-        self.apply(stages, names, |scope| scope == Scope::Passing || scope == Scope::Merging && !shows_order);
+    pub fn merge(&self, stages: &mut Vec<Stage>, shows_order: bool, facts: &Facts<'_>) {
+        self.apply(stages, facts, |scope| scope == Scope::Passing || scope == Scope::Merging && !shows_order);
     }
 
-    fn apply(&self, stages: &mut Vec<Stage>, names: &Names<'_>, is_wanted: impl Fn(Scope) -> bool) {
+    fn apply(&self, stages: &mut Vec<Stage>, facts: &Facts<'_>, is_wanted: impl Fn(Scope) -> bool) {
         for (number, rule) in RULES.iter().enumerate() {
             let bit = 1 << number;
-            if self.on & bit != 0 && is_wanted(rule.scope) && (rule.apply)(stages, names) {
+            if self.on & bit != 0 && is_wanted(rule.scope) && (rule.apply)(stages, facts) {
                 self.changed.set(self.changed.get() | bit);
             }
         }

@@ -4,10 +4,10 @@
 //! the edges of the graph tell which label sets have vertices with such edges (PLAN-13), only these are scanned.
 
 use crate::physical::{Access, EdgesOf, Op, Stage};
-use crate::physical_rules::{Names, Reliance};
+use crate::physical_rules::{Facts, Reliance};
 
-pub(super) fn apply(stages: &mut [Stage], names: &Names<'_>) -> bool {
-    let Some(Reliance { connections, said }) = names.reliance else { return false };
+pub(super) fn apply(stages: &mut [Stage], facts: &Facts<'_>) -> bool {
+    let Some(Reliance { connections, said }) = facts.reliance else { return false };
     let [first, next, ..] = stages else { return false };
     let (
         Op::Vertices { access: access @ Access::All, .. },

@@ -1,23 +1,27 @@
-//! A search for the first arrival at a vertex with a known id goes on from both ends.
+//! A search for the first arrival goes on from both ends, if its targets have known ids or indexes find them.
 //!
 //! From one end a search of `k` hops meets about `d^k` vertices, if `d` is the mean degree. From both ends it meets
 //! about `2 · d^(k/2)`. The operator chooses at each level the side that costs less, so a hub at one end does no harm.
 //!
 //! The rule takes the loops that the logical rule *search for the first arrival* has made searches. The body must be a
 //! hop with conditions on edges and vertices, since these hold in either direction.
+//!
+//! Indexes find targets as they find the elements of a source with the same conditions. How many they find is known
+//! only in a run, so the plan keeps the search from one end for the runs in which they are many.
 
 use mangrove_graph::Direction;
 use mangrove_gremlin::Comparison;
 
 use crate::logical::{Avoids, Condition, EdgeEnd, FilterKind, LoopSearch, Operand, Test};
-use crate::physical::{BothEnds, LocalKind, LoopTest, Op, PathBound, Pipeline, RepeatScope, Stage};
+use crate::physical::{BothEnds, LocalKind, LoopTest, Op, PathBound, Pipeline, RepeatScope, Stage, TargetAccess};
+use crate::physical_rules::Facts;
 
-pub(super) fn apply(stages: &mut [Stage]) -> bool {
+pub(super) fn apply(stages: &mut [Stage], facts: &Facts<'_>) -> bool {
     let mut changed = false;
     for stage in stages {
         if let Op::Repeat(scope) = &stage.operator
             && stage.labels.is_empty()
-            && let Some(mut both) = both_ends(scope)
+            && let Some(mut both) = both_ends(scope, facts)
         {
             let operator = std::mem::replace(&mut stage.operator, Op::Identity);
             both.one_sided.stages.push(Stage { expected: stage.expected, ..Stage::new(operator) });
@@ -29,17 +33,19 @@ pub(super) fn apply(stages: &mut [Stage]) -> bool {
 }
 
 /// The search that a loop is; `None` if it cannot begin at the targets.
-fn both_ends(scope: &RepeatScope) -> Option<BothEnds> {
+fn both_ends(scope: &RepeatScope, facts: &Facts<'_>) -> Option<BothEnds> {
     let LoopSearch::Search(avoids) = scope.search else { return None };
     // Several rows share a loop that avoids nothing.
     if avoids == Avoids::Nothing || scope.until_first || scope.emit_first {
         return None;
     }
     let (target, through_targets, bound) = leaving(scope)?;
-    let ids = target.iter().find_map(ids)?;
     let mut both = hop(&scope.body)?;
-    (both.target, both.through_targets, both.bound, both.avoids, both.ids) =
-        (target.to_vec(), through_targets, bound, avoids, ids);
+    both.found_by = match target.iter().find_map(ids) {
+        Some(ids) => TargetAccess::Ids(ids),
+        None => TargetAccess::Index((facts.vertices_by_index)(target)?),
+    };
+    (both.target, both.through_targets, both.bound, both.avoids) = (target.to_vec(), through_targets, bound, avoids);
     Some(both)
 }
 
@@ -106,7 +112,7 @@ fn hop(body: &Pipeline) -> Option<BothEnds> {
         over_edges: *to_edges,
         edges: Vec::new(),
         vertices: Vec::new(),
-        ids: Vec::new(),
+        found_by: TargetAccess::Ids(Vec::new()),
         target: Vec::new(),
         through_targets: false,
         avoids: Avoids::Vertex,

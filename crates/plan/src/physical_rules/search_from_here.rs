@@ -8,9 +8,9 @@ use std::collections::HashSet;
 
 use crate::logical::Name;
 use crate::physical::{EdgeTo, Op, Stage};
-use crate::physical_rules::Names;
+use crate::physical_rules::Facts;
 
-pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
+pub(super) fn apply(stages: &mut Vec<Stage>, facts: &Facts<'_>) -> bool {
     let count = stages.len();
     let mut kept: Vec<Stage> = Vec::with_capacity(stages.len());
     // For each stage, the last one up to it that does not only pass objects on; and the labels of vertices so far.
@@ -22,7 +22,7 @@ pub(super) fn apply(stages: &mut Vec<Stage>, names: &Names<'_>) -> bool {
             && selected != edge.name
             && before.checked_sub(1).is_some_and(|last| is_at(&kept, comes_from[last], &edge.name))
             && labels.contains(&selected)
-            && [&selected, &edge.name].into_iter().all(names.is_only_a_label)
+            && [&selected, &edge.name].into_iter().all(facts.is_only_a_label)
         {
             let edge = EdgeTo { direction: edge.direction.reverse(), labels: edge.labels.clone(), name: selected };
             stage.operator = Op::FollowTo { edge, stays: true };

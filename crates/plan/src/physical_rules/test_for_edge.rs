@@ -3,9 +3,9 @@
 
 use crate::logical::FilterKind;
 use crate::physical::{LocalKind, Op, Stage};
-use crate::physical_rules::Names;
+use crate::physical_rules::Facts;
 
-pub(super) fn apply(stages: &mut Vec<Stage>, _names: &Names<'_>) -> bool {
+pub(super) fn apply(stages: &mut Vec<Stage>, _facts: &Facts<'_>) -> bool {
     let mut changed = false;
     for stage in stages {
         if let Some(test) = test_of_edge(&stage.operator) {

@@ -106,6 +106,12 @@ impl Builder {
         self.branches(switch, options.iter().map(|(_, pipeline)| pipeline), true, announces)
     }
 
+    /// Builds a pipeline that takes the rows of an operator's first edge, and the merge of its results with the rows of
+    /// the second one.
+    pub(super) fn beside(&mut self, operator: ChainEnd, pipeline: &Pipeline) -> Result<ChainEnd> {
+        self.branches(operator, std::iter::once(pipeline), true, false)
+    }
+
     /// Builds branches and their merge. With `past`, one more edge leads straight to the merge; with `announces`,
     /// another one carries the announcements.
     fn branches<'a>(

@@ -5,7 +5,7 @@ use mangrove_graph::{Direction, ElementKind, Result};
 use mangrove_plan::logical::{Name, Reduction};
 use mangrove_plan::physical::{
     Computation, ComputedOperand, EdgeTo, Modulate as ModulatePlan, Op, OrderReader, Pipeline, PropertyWrite, Reduced,
-    Stage,
+    Stage, TargetAccess,
 };
 
 use super::{Builder, ChainEnd, OperatorDescription, RowLocation};
@@ -118,7 +118,10 @@ impl Builder {
             Op::BothEnds(search) if self.nodes == 1 => {
                 let next = self.attach(&tail, RowLocation::Owner, what)?;
                 self.kernel(next.from, BothEnds::new(search, remember));
-                next
+                match search.found_by {
+                    TargetAccess::Ids(_) => next,
+                    TargetAccess::Index(_) => self.beside(next, &search.one_sided)?,
+                }
             }
             Op::BothEnds(search) => {
                 // A node sees only its own lists.

@@ -1,5 +1,5 @@
-//! A search for a shortest path between known vertices, from both ends: `repeat(both().simplePath()).until(hasId(x))`
-//! with `path().limit(1)`.
+//! A search for a shortest path to few vertices, from both ends: `repeat(both().simplePath()).until(hasId(x))` with
+//! `path().limit(1)`, or with `until(has('name', x))` and an index.
 //!
 //! Each side goes on breadth first, the far one against the direction of the edges. One level of one side is worked off
 //! at a time, of the side whose frontier has fewer edges to follow. The sides meet at an edge:
@@ -16,15 +16,17 @@
 //! Several targets are the roots of the far side together. A target that was found is no root any more, and the search
 //! begins anew if the operators downstream still want rows. So rows come out by the length of their paths.
 //!
+//! If indexes find more vertices than [`mangrove_plan::physical::TARGETS_MAX`], rows leave along another edge, unchanged,
+//! to the search from one end (`build::scopes`).
+//!
 //! The state of a search is held by the cursor of its message. For one node only.
 
 use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Step};
 use mangrove_graph::{
-    Direction, EdgeId, ElementKind, Elements, Error, ExpandRequest, Expansion, FastSet, GraphView, Need, Result,
-    UserId, Value, VertexId, numeric,
+    Direction, EdgeId, Error, ExpandRequest, Expansion, FastSet, GraphView, Need, Result, Value, VertexId,
 };
 use mangrove_plan::logical::{Avoids, Operand};
-use mangrove_plan::physical::{BothEnds as Plan, PathBound};
+use mangrove_plan::physical::{BothEnds as Plan, PathBound, TargetAccess};
 
 use crate::context::execution::ExecutionContext;
 use crate::row::expand::make_vertices;
@@ -36,14 +38,19 @@ use crate::values::names::LabelSets;
 use crate::values::predicate::CompiledTest;
 
 mod sides;
+mod targets;
 
 use sides::{Reached, Side};
+use targets::Targets;
 
 /// The edges that one step follows at most, in messages: about 200 µs.
 const CHUNKS_MAX: usize = 16;
 
 /// The vertices of a frontier whose degrees are read to choose a side. Those of a longer one are a sample.
 const DEGREES_MAX: usize = 64;
+
+/// The edge to the search from one end, if there is one.
+const TO_ONE_SIDED: usize = 0;
 
 /// Searches from the vertices of rows and from targets.
 pub(crate) struct BothEnds {
@@ -55,15 +62,14 @@ pub(crate) struct BothEnds {
     vertices: Filter,
     /// True if there are conditions of edges or vertices.
     tests: bool,
-    ids: Vec<Operand>,
+    targets: Targets,
     target: Filter,
     through_targets: bool,
     avoids: Avoids,
     bound: Option<Bound>,
     remember: Remember,
-    /// The ids of this run: vertices, and user ids.
-    known: Vec<VertexId>,
-    user_ids: Vec<UserId>,
+    /// The edge along which paths leave. If it is not the first, rows that are searched for from one end take that.
+    paths_to: usize,
     /// True if the view of this run may be late.
     is_late: bool,
     expansion: Expansion,
@@ -146,7 +152,7 @@ impl BothEnds {
             edges: Filter::new(&plan.edges),
             vertices: Filter::new(&plan.vertices),
             tests: !plan.edges.is_empty() || !plan.vertices.is_empty(),
-            ids: plan.ids.clone(),
+            targets: Targets::new(&plan.found_by),
             target: Filter::new(&plan.target),
             through_targets: plan.through_targets,
             avoids: plan.avoids,
@@ -155,8 +161,10 @@ impl BothEnds {
                 PathBound::Loops(test) => Bound::Loops(CompiledTest::new(test)),
             }),
             remember,
-            known: Vec::new(),
-            user_ids: Vec::new(),
+            paths_to: match plan.found_by {
+                TargetAccess::Ids(_) => 0,
+                TargetAccess::Index(_) => 1,
+            },
             is_late: false,
             expansion: Expansion::default(),
         }
@@ -171,18 +179,9 @@ impl BothEnds {
         }
     }
 
-    /// Takes the ids in a value, which may be a list.
-    fn take_ids(&mut self, value: &Value, context: &ExecutionContext) {
-        match value {
-            Value::Vertex(vertex) => self.known.push(*vertex),
-            Value::List(values) | Value::Set(values) => values.iter().for_each(|value| self.take_ids(value, context)),
-            // A number equals the id in a test of the id, whatever its type. The targets are tested again.
-            value => self.user_ids.extend(context.ids.read(value).or_else(|| numeric::whole(value).map(UserId::int))),
-        }
-    }
-
-    /// The search of a row, with targets that are not tested yet.
-    fn search(&self, rows: &Rows, row: usize, context: &ExecutionContext) -> Result<Search> {
+    /// The search of a row, with targets that are not tested yet; `None` if they are too many.
+    fn search(&mut self, rows: &Rows, row: usize, context: &ExecutionContext) -> Result<Option<Search>> {
+        let Some(mut targets) = self.targets.find(context)? else { return Ok(None) };
         let ObjectColumn::Vertices(ids) = &rows.objects else {
             return Err(Error::bug("a search begins at vertices only"));
         };
@@ -195,16 +194,10 @@ impl BothEnds {
                 _ => None,
             }));
         }
-        let view = &*context.view;
-        let mut targets = self.known.clone();
-        view.retain_vertices(&mut targets)?;
-        let mut found = Vec::with_capacity(self.user_ids.len());
-        view.find_vertices(&self.user_ids, &mut found)?;
-        targets.extend(found.into_iter().flatten());
         targets.sort_unstable();
         targets.dedup();
         targets.retain(|target| *target != from && !avoided.contains(target));
-        Ok(Search {
+        Ok(Some(Search {
             from,
             avoided,
             targets: ObjectColumn::Vertices(targets),
@@ -213,7 +206,7 @@ impl BothEnds {
             active: None,
             levels: 0,
             met: Met::default(),
-        })
+        }))
     }
 
     /// Tests the targets, and begins at both ends.
@@ -411,11 +404,7 @@ impl Search {
 impl Kernel<Rows> for BothEnds {
     fn begin(&mut self, context: &ExecutionContext) -> Result<()> {
         self.is_late = context.view.late().is_some();
-        self.recycle();
-        for at in 0..self.ids.len() {
-            let ids = context.resolve(&self.ids[at])?;
-            self.take_ids(&ids, context);
-        }
+        self.targets.begin(context)?;
         match &mut self.bound {
             Some(Bound::Times(operand, times)) => {
                 *times = context.resolve_integer(operand, "the argument of times()")?;
@@ -427,7 +416,7 @@ impl Kernel<Rows> for BothEnds {
     }
 
     fn recycle(&mut self) {
-        (self.known, self.user_ids) = Default::default();
+        self.targets.recycle();
     }
 
     fn needs<'a>(&'a mut self, _: &'a Rows, at: &'a Cursor, context: &'a ExecutionContext) -> Result<Need<'a>> {
@@ -436,11 +425,7 @@ impl Kernel<Rows> for BothEnds {
             Detail::Held(held) => (&**held as &dyn std::any::Any).downcast_ref::<Search>(),
             Detail::Start | Detail::Words(_) => None,
         };
-        let Some(search) = held else {
-            let here = Need::Heads(Elements::Vertices(self.known.as_slice().into()));
-            let ids = self.user_ids.as_slice().into();
-            return Ok(Need::all([here, Need::LookUp { kind: ElementKind::Vertex, ids }]));
-        };
+        let Some(search) = held else { return Ok(self.targets.needs(context)) };
         if !search.has_begun {
             let of = |filter: &Filter| filter.needs(&search.targets, 0, view);
             return Ok(Need::all([of(&self.target), of(&self.vertices)]));
@@ -462,7 +447,14 @@ impl Kernel<Rows> for BothEnds {
         let context = out.context();
         let (mut search, is_new) = match at.take_held::<Search>() {
             Some(search) => (search, false),
-            None => (Box::new(self.search(rows, row, context)?), true),
+            None => match self.search(rows, row, context)? {
+                Some(search) => (Box::new(search), true),
+                None => {
+                    at.go_to(row + 1);
+                    out.emit(TO_ONE_SIDED, group, rows.take(&[row as u32]))?;
+                    return Ok(if row + 1 < rows.len() { Step::More } else { Step::Done });
+                }
+            },
         };
         if search.targets.is_empty() {
             at.go_to(row + 1);
@@ -482,7 +474,7 @@ impl Kernel<Rows> for BothEnds {
                 Next::Met(meeting) => {
                     let (target, found) = self.row(&search, &meeting, rows, row);
                     search.begin_without(target, self.through_targets);
-                    out.emit(0, group, found)?;
+                    out.emit(self.paths_to, group, found)?;
                     break;
                 }
             }

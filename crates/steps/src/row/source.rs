@@ -5,7 +5,7 @@
 //! (FLOW-2), so a satisfied `limit()` downstream stops it early.
 
 mod by_id;
-mod by_index;
+pub(super) mod by_index;
 
 use mangrove_flow::{BATCH_ROWS, Batch, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Part, Step};
 use mangrove_graph::{

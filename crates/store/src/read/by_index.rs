@@ -20,19 +20,24 @@ const TEST_NS: usize = 40;
 const LOOK_UP_NS: usize = 300;
 const ENTRY_NS: usize = 8;
 
+/// A search for few elements reads at most this many entries of an index for each of them. The others are of other
+/// elements that the parts of the search, or older versions, have.
+const ENTRIES_FOR_ONE: usize = 16;
+
 /// How many entries of another list may be read to save tests of so many candidates.
 fn entries_worth(candidates: usize) -> usize {
     (candidates * TEST_NS).saturating_sub(LOOK_UP_NS) / ENTRY_NS
 }
 
 /// Appends the elements of [`mangrove_graph::GraphView::intersect_vertices`] and of the other methods that search in
-/// indexes.
+/// indexes. Returns false, and appends nothing, if it would have to read more than `entries_max` entries of an index.
 pub(crate) fn search<T: Element>(
     view: &StoreView<'_>,
     lookups: &[IndexLookup<'_>],
     share: Share,
+    entries_max: usize,
     out: &mut Vec<T>,
-) -> Result<()> {
+) -> Result<bool> {
     let pin = epoch::pin();
     let indexes = view.store.indexes.load();
     let find = |lookup: &IndexLookup<'_>| {
@@ -51,17 +56,21 @@ pub(crate) fn search<T: Element>(
     };
     let found: Vec<&Arc<PropertyIndex>> = lookups.iter().map(find).collect::<Result<_>>()?;
     let all = || found.iter().zip(lookups);
-    let Some((first, lookup)) = all().next() else { return Ok(()) };
+    let Some((first, lookup)) = all().next() else { return Ok(true) };
     let mut candidates = Vec::new();
-    first.candidates(lookup.prefix, lookup.range, usize::MAX, &mut candidates)?;
+    if !first.candidates(lookup.prefix, lookup.range, entries_max, &mut candidates)? {
+        return Ok(false);
+    }
     for (index, lookup) in all().skip(1) {
         // Only the list knows which elements have the label of an index.
         let must_read = index.info.label.is_some() && index.info.label != first.info.label;
-        let most = if must_read { usize::MAX } else { entries_worth(candidates.len()) };
+        let most = if must_read { entries_max } else { entries_worth(candidates.len()) };
         let mut others = Vec::new();
         if most > 0 && index.candidates(lookup.prefix, lookup.range, most, &mut others)? {
             let mut left: FastSet<_> = candidates.drain(..).collect();
             candidates.extend(others.into_iter().filter(|element| left.remove(element)));
+        } else if must_read {
+            return Ok(false);
         }
     }
     // A drop of an index removes it from the list before it empties the index. So if the candidates may be incomplete,
@@ -89,7 +98,20 @@ pub(crate) fn search<T: Element>(
         }
     }
     out.append(&mut candidates);
-    Ok(())
+    Ok(true)
+}
+
+/// Appends the elements of [`mangrove_graph::GraphView::find_few_vertices`].
+pub(crate) fn search_few<T: Element>(
+    view: &StoreView<'_>,
+    lookups: &[IndexLookup<'_>],
+    share: Share,
+    most: usize,
+    out: &mut Vec<T>,
+) -> Result<bool> {
+    let before = out.len();
+    let is_complete = search(view, lookups, share, most.saturating_mul(ENTRIES_FOR_ONE), out)?;
+    Ok(is_complete && out.len() - before <= most)
 }
 
 fn dropped(index: IndexId) -> Error {

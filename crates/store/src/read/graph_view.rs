@@ -273,7 +273,7 @@ impl GraphView for StoreView<'_> {
         share: Share,
         out: &mut Vec<VertexId>,
     ) -> Result<()> {
-        by_index::search(self, &[IndexLookup { index, prefix, range }], share, out)
+        self.intersect_vertices(&[IndexLookup { index, prefix, range }], share, out)
     }
 
     fn index_edges(
@@ -284,15 +284,25 @@ impl GraphView for StoreView<'_> {
         share: Share,
         out: &mut Vec<EdgeId>,
     ) -> Result<()> {
-        by_index::search(self, &[IndexLookup { index, prefix, range }], share, out)
+        self.intersect_edges(&[IndexLookup { index, prefix, range }], share, out)
     }
 
     fn intersect_vertices(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<VertexId>) -> Result<()> {
-        by_index::search(self, lookups, share, out)
+        by_index::search(self, lookups, share, usize::MAX, out).map(|_| ())
+    }
+
+    fn find_few_vertices(
+        &self,
+        lookups: &[IndexLookup<'_>],
+        share: Share,
+        most: usize,
+        out: &mut Vec<VertexId>,
+    ) -> Result<bool> {
+        by_index::search_few(self, lookups, share, most, out)
     }
 
     fn intersect_edges(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()> {
-        by_index::search(self, lookups, share, out)
+        by_index::search(self, lookups, share, usize::MAX, out).map(|_| ())
     }
 
     fn live_counts(&self) -> LiveCounts {

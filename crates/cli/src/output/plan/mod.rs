@@ -7,7 +7,7 @@ mod tests;
 use std::io::Write;
 
 use clap::ValueEnum;
-use mangrove::{OperatorMetrics, PlanNode, PlanTree, TraversalMetrics, Value};
+use mangrove::{Flow, OperatorMetrics, PlanNode, PlanTree, TraversalMetrics, Value};
 use serde_json::{Map, Value as Json};
 
 use super::json::json as to_json;
@@ -94,8 +94,10 @@ fn millis(nanos: u64) -> Json {
 impl Operator {
     fn explained(node: PlanNode) -> Self {
         let inside = node.inside.into_iter().map(Operator::explained).collect();
+        let flow =
+            (node.flow != Flow::Sequential).then(|| (OperatorMetrics::FLOW.to_owned(), Json::from(node.flow.name())));
         let expected = node.expected_rows.map(|rows| (OperatorMetrics::EXPECTED_ROWS.to_owned(), Json::from(rows)));
-        Operator { name: node.text, figures: expected.into_iter().collect(), is_part: node.is_part, inside }
+        Operator { name: node.text, figures: flow.into_iter().chain(expected).collect(), is_part: node.is_part, inside }
     }
 
     fn measured(metrics: &OperatorMetrics) -> Self {

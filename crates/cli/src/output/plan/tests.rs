@@ -16,9 +16,9 @@ repeat
     expand out (~98000 rows)
     filter [name eq 'a \"b\\c\"']
   until 2 iterations
-union of 2
+union of 2 (branch)
   branch
-    count
+    count (barrier) (~1 rows)
   branch
     sum
 results of \"x\"
@@ -66,6 +66,12 @@ fn lines_become_a_tree() {
     );
     assert_eq!(operators[1]["operators"][1], json!({ "part": "until 2 iterations" }));
     assert_eq!(operators[2]["operators"].as_array().unwrap().len(), 2);
+    let union = (&operators[2]["operator"], &operators[2]["flow"]);
+    assert_eq!(union, (&Json::from("union of 2"), &Json::from("branch")));
+    assert_eq!(
+        operators[2]["operators"][0]["operators"][0],
+        json!({ "operator": "count", "flow": "barrier", "expectedRows": 1 })
+    );
     assert_eq!(printed(PlanFormat::Tree, &Value::from(PLAN)), PLAN);
 }
 

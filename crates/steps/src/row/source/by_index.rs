@@ -1,6 +1,6 @@
 //! Finding elements by indexes: the searches of an access with the values of a run.
 
-use mangrove_graph::{ElementKind, Error, FastSet, IndexId, IndexLookup, IndexRange, Need, Result, Value};
+use mangrove_graph::{ElementKind, Error, FastSet, IndexId, IndexLookup, IndexRange, Need, Result, Value, VertexId};
 use mangrove_plan::logical::{Condition, Operand, Test};
 use mangrove_plan::physical::{IndexAccess, IndexPart, IndexSearch};
 
@@ -10,7 +10,7 @@ use crate::rows::ObjectColumn;
 use crate::values::predicate::{text_of, within_values};
 
 /// The searches of a run: the elements are their union. Each has parts, and finds what all of them find.
-pub(super) struct IndexSearches(Vec<Vec<ReadyPart>>);
+pub(in crate::row) struct IndexSearches(Vec<Vec<ReadyPart>>);
 
 /// A search in one index with its values.
 struct ReadyPart {
@@ -69,6 +69,24 @@ impl IndexSearches {
                 }
             })?),
         })
+    }
+
+    /// Returns the vertices that one of the searches finds, in any order, or `None` if they are more than `most`, or if
+    /// it would cost much to know.
+    pub fn find_few(&self, most: usize, context: &ExecutionContext) -> Result<Option<Vec<VertexId>>> {
+        let mut found = Vec::new();
+        for parts in &self.0 {
+            let look_ups: Vec<IndexLookup<'_>> = parts.iter().map(ReadyPart::look_up).collect();
+            if !context.view.find_few_vertices(&look_ups, context.share, most, &mut found)? {
+                return Ok(None);
+            }
+            found.sort_unstable();
+            found.dedup();
+            if found.len() > most {
+                return Ok(None);
+            }
+        }
+        Ok(Some(found))
     }
 
     /// Calls `search` for the parts of each search with the list that the elements go to. Each element comes once.
