@@ -37,6 +37,8 @@ fn make_indexes(random: &mut StdRng, graph: &Graph, database: &Database) {
     }
 }
 
+type VertexTest = Box<dyn Fn(&Vertex) -> bool>;
+
 /// The vertices that meet random conditions, and these.
 fn draw(random: &mut StdRng, graph: &Graph) -> Target {
     // One name and one code more than there are.
@@ -44,7 +46,7 @@ fn draw(random: &mut StdRng, graph: &Graph) -> Target {
     let [name, other] = [0; 2].map(|_| random.random_range(0..names));
     let code = random.random_range(0..9);
     let is_named = |vertex: &Vertex, name: usize| vertex.name == name;
-    let (conditions, is_met): (String, Box<dyn Fn(&Vertex) -> bool>) = match random.random_range(0..9) {
+    let (conditions, is_met): (String, VertexTest) = match random.random_range(0..9) {
         0 | 1 => (format!("has('name', 'n{name}')"), Box::new(move |v| is_named(v, name))),
         2 => (format!("has('v', 'name', 'n{name}')"), Box::new(move |v| v.label == "v" && is_named(v, name))),
         3 => (
