@@ -31,7 +31,7 @@ use order::Chain;
 use crate::PlanOptions;
 use crate::connections::KnownConnections;
 use crate::facts::GraphFacts;
-use crate::graph::{self, Counted, Reordered};
+use crate::graph::{self, CountChoice, Counted, Reordered};
 use crate::interleaving::Interleaving;
 use crate::limits::{self, PLANNED_STEPS_MAX};
 use crate::logical::*;
@@ -62,11 +62,10 @@ pub fn lower_with(
     let connections = facts.connections.as_ref().filter(|_| may_rely);
     let weigh = options.weigh && !traversal.is_mutating();
     let mut estimates = graph::Estimates::default();
-    let counted = match weigh {
+    let CountChoice { counted, has_choice: may_count } = match weigh {
         true => graph::count(traversal, configuration, facts, connections, options.planner, &mut estimates),
-        false => Err(None),
+        false => CountChoice { counted: Err(None), has_choice: false },
     };
-    let may_count = counted.is_ok() || weigh && graph::may_count(traversal, configuration);
     let Reordered { traversal: reordered, mut choices, has_choice, rows } = graph::reorder(
         traversal,
         configuration,

@@ -23,27 +23,27 @@ use mangrove_graph::{Direction, Token};
 use mangrove_gremlin::Comparison;
 
 use super::edges::{self, EdgeHop};
-use super::preconditions::{self, Declined, is_total};
+use super::preconditions::{Checked, Declined, is_total};
 use super::{Atom, Entry, MEMBERS_MAX, QueryGraph, Set, Test, TestKind, Variable};
-use crate::logical::{By, Condition, Configuration, EdgeEnd, LabelTest, Name, Reduction, Step, StepNode, Traversal};
+use crate::logical::{By, Condition, EdgeEnd, LabelTest, Name, Reduction, Step, StepNode, Traversal};
 use crate::physical::Requirements;
 
 /// The graph of the first steps of a traversal, and how many steps these are; or why there is none. `most`: it has at
-/// most so many steps.
+/// most so many steps. `checked` is about the whole traversal.
 pub(super) fn build(
     traversal: &Traversal,
-    configuration: &Configuration,
     most: Option<usize>,
+    checked: &Checked,
 ) -> Result<(QueryGraph, usize), Declined> {
     if !may_have_orders(&traversal.steps) {
         return Err(None);
     }
-    let needs = preconditions::check(traversal, configuration)?;
+    let needs = checked.as_ref().map_err(|reason| Some(*reason))?;
     let first = traversal.steps.first().ok_or(None)?;
     let mut builder = Builder::begin(first).ok_or(Some("its first step is about more than vertices"))?;
     let steps = most.and_then(|most| traversal.steps.get(..most)).unwrap_or(&traversal.steps);
     let end = builder.take_all(steps, 1);
-    Ok((builder.graph_before(&traversal.steps[end..], &needs)?, end))
+    Ok((builder.graph_before(&traversal.steps[end..], needs)?, end))
 }
 
 /// A look that is enough for light traversals: returns false if the first steps have one order only.

@@ -107,6 +107,8 @@ pub(super) fn cheapest(
             if !is_new || after.max(before) < SURPRISE * after.min(before) {
                 break;
             }
+            // Otherwise nothing would be learned of the next one, which only seems to be cheaper.
+            walks.extend(after);
             (written_cost, chosen) = choose();
         }
     }

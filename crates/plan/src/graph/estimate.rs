@@ -33,10 +33,11 @@ use mangrove_graph::{Direction, LabelSetId};
 use super::learned::Learned;
 pub(super) use super::memo::Place;
 use super::memo::{Hop, Memo, Part, Whereabouts};
+use super::preconditions::{self, Checked};
 use super::selectivity::{labels_of, narrowed, part_of_edges};
 use super::{Atom, QueryGraph, Variable};
 use crate::facts::{Figures, GraphFacts};
-use crate::logical::Name;
+use crate::logical::{Configuration, Name, Traversal};
 use crate::physical::EdgesOf;
 
 /// The vertices that a label, and a graph without statistics, is taken to have.
@@ -63,15 +64,25 @@ pub(super) struct Estimator<'a> {
     memo: RefCell<Memo>,
     /// What [`Self::reach`] has answered: a few for each hop.
     reached: RefCell<Vec<(usize, EdgesOf, Reach)>>,
+    /// What [`Self::reach_along`] has answered, for both ends of each atom.
+    reached_along: RefCell<Vec<[Option<Reach>; 2]>>,
     /// What walks have found of the rows after some atoms.
     pub learned: Learned,
 }
 
 /// The estimates of a query graph, for several choices about one traversal. Most of them are about the same graph.
 #[derive(Default)]
-pub(crate) struct Estimates<'a>(Option<(Vec<Variable>, Vec<Atom>, Estimator<'a>)>);
+pub(crate) struct Estimates<'a> {
+    of_graph: Option<(Vec<Variable>, Vec<Atom>, Estimator<'a>)>,
+    checked: Option<Checked>,
+}
 
 impl<'a> Estimates<'a> {
+    /// Whether the first steps of the traversal may be worked off in another way.
+    pub(super) fn checked(&mut self, traversal: &Traversal, configuration: &Configuration) -> &Checked {
+        self.checked.get_or_insert_with(|| preconditions::check(traversal, configuration))
+    }
+
     /// Those of a graph. They are kept if the last graph had the same variables and atoms.
     pub(super) fn of(&mut self, graph: &QueryGraph, facts: &'a GraphFacts) -> &Estimator<'a> {
         let is_same = |(variables, atoms, _): &(Vec<Variable>, Vec<Atom>, Estimator<'a>)| {
@@ -79,8 +90,8 @@ impl<'a> Estimates<'a> {
             let (known, others) = (variables.iter(), graph.variables.iter());
             *atoms == graph.atoms && known.len() == others.len() && known.zip(others).all(|(a, b)| is_same(a, b))
         };
-        let known = self.0.take().filter(is_same);
-        let (.., estimator) = self.0.insert(
+        let known = self.of_graph.take().filter(is_same);
+        let (.., estimator) = self.of_graph.insert(
             known.unwrap_or_else(|| (graph.variables.clone(), graph.atoms.clone(), Estimator::new(graph, facts))),
         );
         estimator
@@ -119,6 +130,7 @@ impl<'a> Estimator<'a> {
             begun: Vec::new(),
             memo: RefCell::new(Memo::new(graph)),
             reached: RefCell::default(),
+            reached_along: RefCell::new(vec![[None; 2]; graph.atoms.len()]),
             learned: Learned::default(),
         };
         for (at, variable) in graph.variables.iter().enumerate() {
@@ -391,13 +403,27 @@ impl<'a> Estimator<'a> {
         reach
     }
 
+    /// As [`Self::reach`], for the edges of an atom from one of its ends.
+    pub fn reach_along(&self, atoms: &[Atom], atom: usize, from: usize) -> Reach {
+        let side = usize::from(from == atoms[atom].to);
+        let known = self.reached_along.borrow()[atom][side];
+        known.unwrap_or_else(|| {
+            let reach = self.reach_of(from, atoms[atom].direction_from(from), &self.edges[atom]);
+            self.reached_along.borrow_mut()[atom][side] = Some(reach);
+            reach
+        })
+    }
+
     fn counted_reach(&self, variable: usize, edges: &EdgesOf) -> Reach {
         let names: &[&[Name]] = if edges.labels.is_empty() { &[] } else { &[&edges.labels] };
-        let followed = LabelSets::of(names, self.figures);
+        self.reach_of(variable, edges.direction, &LabelSets::of(names, self.figures))
+    }
+
+    fn reach_of(&self, variable: usize, direction: Direction, followed: &LabelSets) -> Reach {
         let mut reach = Reach { vertices: 0.0, edges: 0.0, looks: 0.0 };
         for label in self.label_sets().filter(|label| self.ends[variable].0.takes(label.label)) {
             let tables = label.tables().iter();
-            let of_request = tables.filter(|d| follows(edges.direction, d.table) && followed.takes(d.table.label));
+            let of_request = tables.filter(|d| follows(direction, d.table) && followed.takes(d.table.label));
             let (mut tables, mut edges) = (0, 0);
             of_request.for_each(|degrees| {
                 tables += 1;

@@ -234,7 +234,7 @@ pub(crate) struct Reordered {
     pub rows: Vec<Option<f64>>,
 }
 
-pub(crate) use count::{Counted, count, may_count};
+pub(crate) use count::{CountChoice, Counted, count};
 pub(crate) use estimate::Estimates;
 pub(crate) use expected::with_expected_rows;
 
@@ -281,7 +281,11 @@ pub(crate) fn reorder<'a>(
         chosen.is_written && !graph.has_late_conditions && !needs_no_paths
     };
     // The last segment first, so that the positions of the others stay. Steps after a count without rows stay, too.
-    let segments = if counted.is_none() { segments::read(traversal, configuration, facts) } else { Vec::new() };
+    let checked = match &without_paths {
+        Some(traversal) => preconditions::check(traversal, configuration),
+        None => estimates.checked(traversal, configuration).clone(),
+    };
+    let segments = if counted.is_none() { segments::read(traversal, facts, &checked) } else { Vec::new() };
     for Segment { graph, steps, after } in segments.into_iter().rev() {
         let chosen = choose(&graph, &Estimator::new(&graph, facts));
         if !stays(&graph, &chosen) {
@@ -292,7 +296,7 @@ pub(crate) fn reorder<'a>(
         reordered.has_choice = true;
         reordered.choices.extend(chosen.shown.map(|shown| format!("order after {after}: {shown}")));
     }
-    match build::build(traversal, configuration, counted) {
+    match build::build(traversal, counted, &checked) {
         Err(declined) => reordered.choices.extend(shown_declined(declined)),
         Ok((graph, end)) => {
             let chosen = choose(&graph, estimates.of(&graph, facts));

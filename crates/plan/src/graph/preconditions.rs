@@ -9,8 +9,11 @@ use crate::requirements::requirements;
 /// Why nothing was chosen, in words for `explain()`; `None` if there is nothing to choose.
 pub(crate) type Declined = Option<&'static str>;
 
+/// What [`check`] says of one traversal.
+pub(super) type Checked = Result<Requirements, &'static str>;
+
 /// What rows keep, if nothing but the bag of results can be observed. Otherwise, what else can be.
-pub(super) fn check(traversal: &Traversal, configuration: &Configuration) -> Result<Requirements, &'static str> {
+pub(super) fn check(traversal: &Traversal, configuration: &Configuration) -> Checked {
     if let Some(shown) = shown_besides_results(traversal, configuration) {
         return Err(shown);
     }

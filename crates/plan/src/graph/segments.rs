@@ -13,10 +13,11 @@ use std::ops::Range;
 
 use super::build::{Builder, any_step};
 use super::estimate::Estimator;
+use super::preconditions::Checked;
 use super::tally::Tally;
-use super::{Entry, MEMBERS_MAX, QueryGraph, choose, preconditions};
+use super::{Entry, MEMBERS_MAX, QueryGraph, choose};
 use crate::facts::GraphFacts;
-use crate::logical::{Configuration, Step, StepNode, Traversal};
+use crate::logical::{Step, StepNode, Traversal};
 
 /// The rows that `limit()`, `range()` and `tail()` are taken to pass on. One plan serves all numbers.
 const LIMITED: f64 = 100.0;
@@ -38,13 +39,13 @@ pub(super) fn may_be_there(steps: &[StepNode]) -> bool {
     hops > 1 && after.iter().any(|node| matches!(node.step, Step::Select { .. } | Step::WherePredicate { .. }))
 }
 
-/// The segments of a traversal that have several orders.
-pub(super) fn read(traversal: &Traversal, configuration: &Configuration, facts: &GraphFacts) -> Vec<Segment> {
+/// The segments of a traversal that have several orders. `checked` is about the whole traversal.
+pub(super) fn read(traversal: &Traversal, facts: &GraphFacts, checked: &Checked) -> Vec<Segment> {
     let (steps, mut segments) = (&traversal.steps, Vec::new());
     if !may_be_there(steps) {
         return segments;
     }
-    let Ok(needs) = preconditions::check(traversal, configuration) else { return segments };
+    let Ok(needs) = checked else { return segments };
     let Some(mut builder) = steps.first().and_then(Builder::begin) else { return segments };
     let mut end = builder.take_all(steps, 1);
     loop {
@@ -59,7 +60,7 @@ pub(super) fn read(traversal: &Traversal, configuration: &Configuration, facts: 
         let carries_names =
             any_step(rest, &|step| step.traits().names_read.into_iter().any(|name| needs.bindings.contains(name)));
         let is_merged_before = any_step(&steps[1..start], &|step| step.traits().walks);
-        if let Ok(mut graph) = builder.graph_before(rest, &needs) {
+        if let Ok(mut graph) = builder.graph_before(rest, needs) {
             graph.reads_names |= carries_names;
             graph.may_name &= !needs.bindings.is_empty() || !is_merged_before;
             segments.push(Segment { graph, steps: start..end, after });

@@ -352,11 +352,15 @@ pub(super) fn rows_shown(graph: &QueryGraph, estimator: &Estimator<'_>, order: &
     rows_of_walk(Tally::begin(graph, estimator, order.start, names), order)
 }
 
-/// The rows at the beginning of a walk and after each hop of its order.
+/// The rows at the beginning of a walk, and after each hop of its order and the tests that follow it.
 fn rows_of_walk(mut tally: Tally<'_>, order: &Order) -> String {
     let mut shown = format!("{:.0}", tally.rows);
-    for next in &order.moves {
+    let mut moves = order.moves.iter().peekable();
+    while let Some(next) = moves.next() {
         tally.follow(std::slice::from_ref(next), &order.joined);
+        while let Some(test) = moves.next_if(|next| matches!(next, Move::Test(_))) {
+            tally.make(*test);
+        }
         let _ = match *next {
             Move::Test(_) => Ok(()),
             Move::Join { walk, .. } => {

@@ -54,7 +54,8 @@ pub(super) struct Walks<'g> {
     estimator: &'g Estimator<'g>,
     facts: &'g GraphFacts,
     sampler: &'g dyn SampleGraph,
-    /// The walks end when the sampler has taken so many nanoseconds.
+    /// The nanoseconds that the sampler had taken before, and those at which walks end.
+    begun: f64,
     nanos_max: f64,
     walked: Vec<Order>,
 }
@@ -69,8 +70,14 @@ impl<'g> Walks<'g> {
             return None;
         }
         let sampler = facts.sample.sampler()?;
-        let nanos_max = sampler.nanos() + (PART * cost).min(NANOS_MAX);
-        Some(Walks { graph, estimator, facts, sampler, nanos_max, walked: Vec::new() })
+        let begun = sampler.nanos();
+        let nanos_max = begun + (PART * cost).min(NANOS_MAX);
+        Some(Walks { graph, estimator, facts, sampler, begun, nanos_max, walked: Vec::new() })
+    }
+
+    /// Lets walks take their part of a time in nanoseconds, which an order is found to cost.
+    pub fn extend(&mut self, cost: f64) {
+        self.nanos_max = self.nanos_max.max(self.begun + (PART * cost).min(NANOS_MAX));
     }
 
     /// Walks along an order, if that was not done yet. Returns false if it was.

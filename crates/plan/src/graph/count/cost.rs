@@ -7,6 +7,7 @@ use mangrove_graph::PAGE_SLOTS;
 
 use super::forms::Form;
 use super::read::Pattern;
+use crate::graph::Set;
 use crate::graph::estimate::Estimator;
 use crate::physical::{CountOf, Factor, FactorForm, Pairing, Weighing};
 
@@ -24,6 +25,59 @@ const TESTED: f64 = 40.0;
 const ROW: f64 = 10.0;
 /// For a level of weighings, after which threads wait for each other.
 const LEVEL: f64 = 30_000.0;
+
+/// The variables of a tree without comparisons at which it may cost least to be rooted, at most `most`.
+/// `proven`: the variables of which nothing needs to be tested.
+pub(super) fn best_roots(pattern: &Pattern, estimator: &Estimator<'_>, proven: Set, most: usize) -> Vec<usize> {
+    let roots = super::forms::roots(pattern).into_iter();
+    let mut costs: Vec<(f64, usize)> = roots
+        .map(|root| {
+            let Subtree { cost, levels, .. } = of_subtree(pattern, estimator, proven, root, None);
+            (cost + LEVEL * levels as f64, root)
+        })
+        .collect();
+    costs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    costs.into_iter().take(most).map(|(_, root)| root).collect()
+}
+
+/// What it costs to weigh a variable and all that hangs on it.
+struct Subtree {
+    cost: f64,
+    levels: usize,
+    /// True if all vertices have the weight 1, so that degrees do.
+    is_any: bool,
+}
+
+/// About what [`cost`] adds up for a variable, from the atoms alone. `up`: the atom to the variable that it hangs on.
+fn of_subtree(
+    pattern: &Pattern,
+    estimator: &Estimator<'_>,
+    proven: Set,
+    variable: usize,
+    up: Option<usize>,
+) -> Subtree {
+    let (atoms, conditions) = (&pattern.graph.atoms, &pattern.graph.variables[variable].conditions);
+    let mut all = Subtree {
+        cost: VERTEX * estimator.begin(variable).scanned,
+        levels: 0,
+        is_any: up.is_some() && proven & 1 << variable != 0
+            || conditions.is_empty() && pattern.tests.iter().all(|(of, ..)| *of != variable),
+    };
+    for (at, atom) in atoms.iter().enumerate() {
+        if Some(at) == up || atom.from != variable && atom.to != variable {
+            continue;
+        }
+        let below = of_subtree(pattern, estimator, proven, atom.other(variable), Some(at));
+        let reach = estimator.reach_along(atoms, at, variable);
+        all.cost += VERTEX * reach.looks;
+        all.is_any = false;
+        if !below.is_any {
+            all.cost += below.cost + EDGE * reach.edges;
+            all.levels = all.levels.max(below.levels + 1);
+        }
+    }
+    all
+}
 
 /// The expected cost of a form in nanoseconds. Puts the factors into the order in which they cost least.
 pub(super) fn cost(form: &mut Form, pattern: &Pattern, estimator: &Estimator<'_>) -> f64 {

@@ -31,16 +31,26 @@ pub(super) struct Form {
 
 /// All forms of a pattern. They may rely on facts about edges. If the matches of each vertex of a variable are counted, that one is the root.
 pub(super) fn forms(pattern: &Pattern, connections: Option<&KnownConnections>) -> Vec<Form> {
-    let mut forms = all_forms(pattern, connections);
+    if has_no_comparisons(pattern) {
+        return rooted(pattern, connections, &roots(pattern));
+    }
+    let mut forms = compared(pattern, connections);
     forms.retain(|form| pattern.of == CountOf::AllMatches || pattern.graph.sink == Some(form.root));
     forms
 }
 
-fn all_forms(pattern: &Pattern, connections: Option<&KnownConnections>) -> Vec<Form> {
+/// Returns true if nothing but hops and conditions make the pattern, so that each of [`roots`] has a form.
+pub(super) fn has_no_comparisons(pattern: &Pattern) -> bool {
+    pattern.differ.is_empty() && pattern.closings.is_empty()
+}
+
+/// The forms of a pattern without comparisons at these roots.
+pub(super) fn rooted(pattern: &Pattern, connections: Option<&KnownConnections>, roots: &[usize]) -> Vec<Form> {
+    roots.iter().filter_map(|root| Weigher::new(pattern, connections).alone(*root)).collect()
+}
+
+fn compared(pattern: &Pattern, connections: Option<&KnownConnections>) -> Vec<Form> {
     match (&pattern.differ[..], &pattern.closings[..]) {
-        ([], []) => {
-            roots(pattern).into_iter().filter_map(|root| Weigher::new(pattern, connections).alone(root)).collect()
-        }
         ([(a, b)], []) => {
             let mut forms: Vec<Form> = pairs(pattern, connections, *a, *b).into_iter().collect();
             for (root, end) in [(*a, *b), (*b, *a)] {
@@ -64,12 +74,16 @@ fn all_forms(pattern: &Pattern, connections: Option<&KnownConnections>) -> Vec<F
     }
 }
 
-/// The variables that may be the root: all but the ends of optional hops.
-fn roots(pattern: &Pattern) -> Vec<usize> {
+/// The variables that may be the root: all but the ends of optional hops. If the matches of each vertex of a variable are
+/// counted, that one.
+pub(super) fn roots(pattern: &Pattern) -> Vec<usize> {
     let is_optional = |variable: &usize| {
         pattern.graph.atoms.iter().enumerate().any(|(at, atom)| pattern.optional & 1 << at != 0 && atom.to == *variable)
     };
-    (0..pattern.graph.variables.len()).filter(|variable| !is_optional(variable)).collect()
+    let may_be = |variable: &usize| {
+        !is_optional(variable) && (pattern.of == CountOf::AllMatches || pattern.graph.sink == Some(*variable))
+    };
+    (0..pattern.graph.variables.len()).filter(may_be).collect()
 }
 
 /// The atoms of a variable.
@@ -89,6 +103,38 @@ fn two_hops(pattern: &Pattern, from: usize, to: usize) -> Option<(usize, usize, 
         }
     }
     None
+}
+
+/// Returns true if all these edges of a variable lead to vertices with one of these labels.
+fn edges_lead_to(
+    pattern: &Pattern,
+    connections: &KnownConnections,
+    from: usize,
+    edges: &EdgesOf,
+    labels: &[Name],
+) -> bool {
+    let mut sets = VertexSets::any();
+    for condition in &pattern.graph.variables[from].conditions {
+        if let Condition::LabelIn(labels) = condition {
+            sets = connections.narrowed(&sets, labels);
+        }
+    }
+    connections.all_pass(&connections.ends(&sets, edges.direction, &edges.labels), labels)
+}
+
+/// The variables with one atom, of which nothing but a label is asked that all edges of the atom prove.
+pub(super) fn proven_leaves(pattern: &Pattern, connections: Option<&KnownConnections>) -> Set {
+    let Some(connections) = connections else { return 0 };
+    let is_proven = |variable: &usize| {
+        let [Condition::LabelIn(labels)] = &pattern.graph.variables[*variable].conditions[..] else { return false };
+        let mut atoms = atoms_of(pattern, *variable);
+        let (Some(atom), None) = (atoms.next(), atoms.next()) else { return false };
+        let atom = &pattern.graph.atoms[atom];
+        let from = atom.other(*variable);
+        pattern.tests.iter().all(|(of, ..)| of != variable)
+            && edges_lead_to(pattern, connections, from, &edges_of(atom, from), labels)
+    };
+    (0..pattern.graph.variables.len()).filter(is_proven).fold(0, |set, variable| set | 1 << variable)
 }
 
 /// The form in which two neighbors of the root differ.
@@ -240,13 +286,7 @@ impl<'a> Weigher<'a> {
             // Without labels, vertices of all labels would be weighed.
             return false;
         }
-        let mut sets = VertexSets::any();
-        for condition in &self.pattern.graph.variables[from].conditions {
-            if let Condition::LabelIn(labels) = condition {
-                sets = connections.narrowed(&sets, labels);
-            }
-        }
-        connections.all_pass(&connections.ends(&sets, edges.direction, &edges.labels), labels)
+        edges_lead_to(self.pattern, connections, from, edges, labels)
     }
 
     /// The form with a root.

@@ -40,6 +40,9 @@ use crate::logical::{Configuration, Name, StepNode, Traversal};
 use crate::options::Planner;
 use crate::physical::{CountOf, EdgesOf, PatternCount};
 
+/// Of a pattern without comparisons, so many roots are looked at more closely: those at which it seems to cost least.
+const ROOTS_MAX: usize = 2;
+
 /// A count without a row for each match, instead of the first steps of a traversal.
 pub(crate) struct Counted {
     /// The count, without the rows that it replaces.
@@ -57,13 +60,15 @@ pub(super) fn may_be_counted(steps: &[StepNode]) -> bool {
     read::steps_counted(steps).is_some()
 }
 
-/// Returns true if a traversal begins with a count of a pattern.
-pub(crate) fn may_count(traversal: &Traversal, configuration: &Configuration) -> bool {
-    read::read(traversal, configuration).is_ok_and(|pattern| !forms::forms(&pattern, None).is_empty())
+/// How the matches of a pattern are counted.
+pub(crate) struct CountChoice {
+    /// The count without rows; or why they are counted with rows.
+    pub counted: Result<Counted, Declined>,
+    /// True if the traversal begins with a pattern that is counted. Other statistics may then lead to another choice.
+    pub has_choice: bool,
 }
 
-/// Chooses how the matches of a pattern are counted. An error is the reason why they are counted with rows. Keeps what it
-/// has estimated.
+/// Chooses how the matches of a pattern are counted. Keeps what it has estimated.
 pub(crate) fn count<'a>(
     traversal: &Traversal,
     configuration: &Configuration,
@@ -71,11 +76,12 @@ pub(crate) fn count<'a>(
     connections: Option<&KnownConnections>,
     planner: Planner,
     estimates: &mut Estimates<'a>,
-) -> Result<Counted, Declined> {
+) -> CountChoice {
     // The rows of one hop are counted by degrees.
     let is_walk = || traversal.steps.iter().skip(1).filter(|node| node.step.traits().walks).count() > 1;
-    let chosen = choose(traversal, configuration, facts, connections, planner, estimates);
-    chosen.map_err(|reason| reason.filter(|_| is_walk()))
+    let mut has_choice = false;
+    let chosen = choose(traversal, configuration, facts, connections, planner, estimates, &mut has_choice);
+    CountChoice { counted: chosen.map_err(|reason| reason.filter(|_| is_walk())), has_choice }
 }
 
 fn choose<'a>(
@@ -85,15 +91,17 @@ fn choose<'a>(
     connections: Option<&KnownConnections>,
     planner: Planner,
     estimates: &mut Estimates<'a>,
+    has_choice: &mut bool,
 ) -> Result<Counted, Declined> {
     let planner = configuration.planner_or(planner);
     if planner == Planner::Written {
         return Err(None);
     }
-    let pattern = read::read(traversal, configuration)?;
-    let mut forms = forms::forms(&pattern, connections);
+    let pattern = read::read(traversal, || estimates.checked(traversal, configuration).is_ok())?;
+    *has_choice = true;
     let steps = pattern.steps;
     if let Planner::Forced(seed) = planner {
+        let mut forms = forms::forms(&pattern, connections);
         // Every other seed leaves the rows to the choice of an order.
         let count = forms.len() as u64;
         if count == 0 || seed % 2 == 0 {
@@ -116,6 +124,13 @@ fn choose<'a>(
     if with_rows < LIGHT {
         return Err(None);
     }
+    let forms = match forms::has_no_comparisons(&pattern) {
+        true => {
+            let proven = forms::proven_leaves(&pattern, connections);
+            forms::rooted(&pattern, connections, &cost::best_roots(&pattern, estimator, proven, ROOTS_MAX))
+        }
+        false => forms::forms(&pattern, connections),
+    };
     let costs = forms.into_iter().map(|mut form| (cost::cost(&mut form, &pattern, estimator), form));
     let cheapest = costs.min_by(|a, b| a.0.total_cmp(&b.0));
     let (cost, form) = cheapest.ok_or(Some("its comparisons cannot be weighed"))?;
@@ -128,7 +143,7 @@ fn choose<'a>(
     // The first hops alone were weighed. If the next one tests its edges, a choice among the orders of all may be better.
     if pattern.of == CountOf::EachRoot
         && edges::read(&traversal.steps[steps..]).is_some()
-        && let Ok((graph, _)) = build::build(traversal, configuration, None)
+        && let Ok((graph, _)) = build::build(traversal, None, estimates.checked(traversal, configuration))
     {
         let estimator = Estimator::new(&graph, facts);
         if greedy_cost(&graph, &estimator, written_cost(&graph, &estimator)) < cost {

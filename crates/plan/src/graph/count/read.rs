@@ -21,9 +21,9 @@ use mangrove_gremlin::Comparison;
 
 use super::super::build::{Builder, any_step, cuts_stream, merges_before};
 use super::super::edges;
-use super::super::preconditions::{self, Declined};
+use super::super::preconditions::Declined;
 use super::super::{MEMBERS_MAX, QueryGraph, Set, TestKind};
-use crate::logical::{By, Configuration, FilterKind, LabelTest, Name, Reduction, Step, StepNode, Traversal};
+use crate::logical::{By, FilterKind, LabelTest, Name, Reduction, Step, StepNode, Traversal};
 use crate::physical::{CountOf, EdgesOf};
 
 /// A tree of hops that is only counted.
@@ -53,11 +53,14 @@ pub(super) struct Closing {
     pub is_there: bool,
 }
 
-/// The pattern that a traversal begins with, if its matches are only counted; or why there is none.
-pub(super) fn read(traversal: &Traversal, configuration: &Configuration) -> Result<Pattern, Declined> {
+/// The pattern that a traversal begins with, if its matches are only counted; or why there is none. `passes_check` looks at
+/// the whole traversal (PLAN-12).
+pub(super) fn read(traversal: &Traversal, passes_check: impl FnOnce() -> bool) -> Result<Pattern, Declined> {
     let (steps, of) = steps_counted(&traversal.steps).ok_or(None)?;
-    // The choice of an order says why.
-    preconditions::check(traversal, configuration).map_err(|_| None)?;
+    if !passes_check() {
+        // The choice of an order says why.
+        return Err(None);
+    }
     let first = traversal.steps.first().ok_or(None)?;
     let mut reader = Reader::begin(first).ok_or(Some("its first step is about more than vertices"))?;
     let last = if of == CountOf::AllMatches { steps - 1 } else { steps };

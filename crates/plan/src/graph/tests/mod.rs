@@ -10,7 +10,7 @@ mod walks;
 
 use mangrove_gremlin::{ParseOptions, Statement, parse_one};
 
-use super::{QueryGraph, build, edges};
+use super::{QueryGraph, build, edges, preconditions};
 use crate::logical::Traversal;
 use crate::{compile, rules};
 
@@ -39,7 +39,8 @@ fn graph_of(script: &str) -> Option<(QueryGraph, Traversal)> {
     if let Some(without_paths) = edges::without_paths(&compiled.traversal) {
         compiled.traversal = without_paths;
     }
-    let (graph, end) = build::build(&compiled.traversal, &compiled.configuration, None).ok()?;
+    let checked = preconditions::check(&compiled.traversal, &compiled.configuration);
+    let (graph, end) = build::build(&compiled.traversal, None, &checked).ok()?;
     Some((graph, Traversal { steps: compiled.traversal.steps.split_off(end) }))
 }
 

@@ -3,6 +3,7 @@
 use mangrove_gremlin::{ParseOptions, Statement, parse_one};
 
 use crate::facts::GraphFacts;
+use crate::graph::preconditions;
 use crate::graph::segments;
 use crate::{compile, rules};
 
@@ -12,7 +13,8 @@ fn segments_of(script: &str) -> Vec<(usize, usize)> {
     let Statement::Traversal { bytecode, .. } = statement else { panic!("{script} is no traversal") };
     let mut compiled = compile(&bytecode).unwrap_or_else(|error| panic!("{script}: {error}"));
     rules::rewrite(&mut compiled.traversal, &compiled.configuration);
-    let segments = segments::read(&compiled.traversal, &compiled.configuration, &GraphFacts::default());
+    let checked = preconditions::check(&compiled.traversal, &compiled.configuration);
+    let segments = segments::read(&compiled.traversal, &GraphFacts::default(), &checked);
     segments.into_iter().map(|segment| (segment.steps.start, segment.graph.atoms.len())).collect()
 }
 
