@@ -18,13 +18,13 @@
 //!   fills anything, no row can see that another one went first: rows of a message go on together. The next row still
 //!   comes to the last step that fills only after all work on those rows is done.
 
-use std::collections::HashSet;
+use mangrove_graph::FastSet;
 
 use crate::logical::{Effect, Enters, Name, Step, StepTraits, Traversal};
 
 /// The side effects of a whole traversal, and whether they show the order of traversers.
 pub struct Interleaving {
-    filled: HashSet<Name>,
+    filled: FastSet<Name>,
     shows: bool,
 }
 
@@ -53,7 +53,7 @@ impl Interleaving {
 }
 
 struct SideEffectSurvey<'a> {
-    filled: &'a HashSet<Name>,
+    filled: &'a FastSet<Name>,
     /// The number of steps that fill side effects.
     fills: usize,
     /// The number of traversals, each run for each traverser, around the innermost of these steps.
@@ -85,12 +85,12 @@ impl SideEffectSurvey<'_> {
 
 /// Returns true if the step itself may read one of these side effects. A step that gets the name from its input may
 /// read any.
-fn reads(traits: &StepTraits<'_>, filled: &HashSet<Name>) -> bool {
+fn reads(traits: &StepTraits<'_>, filled: &FastSet<Name>) -> bool {
     traits.reads_any_name || traits.names_read.iter().any(|name| filled.contains(*name))
 }
 
 /// Returns true if the step reads side effects, or a traversal in it that runs for each traverser reads or fills them.
-fn touches(step: &Step, filled: &HashSet<Name>) -> bool {
+fn touches(step: &Step, filled: &FastSet<Name>) -> bool {
     let uses = |nested: &Traversal| {
         nested.any(|step| {
             let traits = step.traits();

@@ -20,7 +20,7 @@ mod write;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
-use mangrove_graph::{ElementKind, Error, Result, Token};
+use mangrove_graph::{ElementKind, Error, FastSet, Result, Token};
 use mangrove_gremlin::Comparison;
 
 pub use access::may_choose_indexes;
@@ -58,9 +58,10 @@ pub fn lower_with(
             &without_indexes
         }
     };
-    let may_rely = options.use_connections && !traversal.is_mutating();
+    let mutating = traversal.is_mutating();
+    let may_rely = options.use_connections && !mutating;
     let connections = facts.connections.as_ref().filter(|_| may_rely);
-    let weigh = options.weigh && !traversal.is_mutating();
+    let weigh = options.weigh && !mutating;
     let mut estimates = graph::Estimates::default();
     let CountChoice { counted, has_choice: may_count } = match weigh {
         true => graph::count(traversal, configuration, facts, connections, options.planner, &mut estimates),
@@ -81,7 +82,6 @@ pub fn lower_with(
     let requirements = crate::requirements::requirements(traversal, configuration);
     let loops = RefCell::default();
     let productive_by = configuration.productive_by.as_deref();
-    let mutating = traversal.is_mutating();
     let labels_given = crate::purity::labels_given(traversal);
     let in_paths: &[Name] = match &requirements.path {
         PathRequirement::Labels(names) => names,
@@ -169,11 +169,11 @@ struct Lowering<'a> {
     /// The names of the loops around the step that is being lowered, outermost first.
     loops: RefCell<Vec<Option<Name>>>,
     /// The labels of all steps of the whole traversal.
-    labels_given: HashSet<Name>,
+    labels_given: FastSet<Name>,
     /// The labels that steps read; empty if rows keep whole paths.
     labels_read: HashSet<&'a Name>,
     /// The names of all side effects that have a value at some time.
-    side_effects: HashSet<Name>,
+    side_effects: FastSet<Name>,
     /// Decides to which steps rows come one at a time.
     interleaving: Interleaving,
     /// `ProductiveByStrategy`, under which a `by()` without a result gives null: the keys that are known to have

@@ -3,7 +3,7 @@
 //!
 //! Every answer is put together from the table of steps ([`Step::traits`]); no step is named here.
 
-use std::collections::HashSet;
+use mangrove_graph::FastSet;
 
 use crate::logical::{
     Configuration, Effect, Emit, Enters, Name, PathUse, Repeat, Sack, SackUse, Step, StepNode, Traversal, Until,
@@ -123,15 +123,15 @@ pub fn names_read(traversal: &Traversal) -> Vec<Name> {
 }
 
 /// All labels of the steps of a traversal.
-pub fn labels_given(traversal: &Traversal) -> HashSet<Name> {
-    let mut labels = HashSet::new();
+pub fn labels_given(traversal: &Traversal) -> FastSet<Name> {
+    let mut labels = FastSet::default();
     traversal.visit(&mut |node| labels.extend(node.labels.iter().cloned()));
     labels
 }
 
 /// The names of all side effects that have a value at some time: from the source, or because a step fills them.
-pub fn side_effects_filled(traversal: &Traversal, configuration: &Configuration) -> HashSet<Name> {
-    let mut names: HashSet<Name> = configuration.side_effects.iter().map(|(name, _)| name.clone()).collect();
+pub fn side_effects_filled(traversal: &Traversal, configuration: &Configuration) -> FastSet<Name> {
+    let mut names: FastSet<Name> = configuration.side_effects.iter().map(|(name, _)| name.clone()).collect();
     traversal.visit(&mut |node| names.extend(node.step.traits().fills.cloned()));
     names
 }

@@ -4,43 +4,41 @@
 //! whole paths, rows keep only the objects under labels that are read: in a binding column if only the newest object
 //! under the label is read, else in a path.
 
-use std::collections::HashSet;
+use mangrove_graph::FastSet;
 
 use crate::logical::{Configuration, Name, PathUse, SackUse, Traversal};
 use crate::physical::{PathRequirement, Requirements};
 
 /// Works out the requirements of a whole traversal.
 pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Requirements {
-    let mut full = path_shown(traversal, configuration) == PathRequirement::Full;
+    let mut full = configuration.path;
+    let mut sacks = configuration.sack.is_some();
     let mut loops = false;
-    let mut names: Vec<Name> = Vec::new();
-    let mut read: HashSet<Name> = HashSet::new();
-    let mut older: HashSet<Name> = HashSet::new();
-    let mut given: HashSet<Name> = HashSet::new();
+    let mut names: Vec<&Name> = Vec::new();
+    let mut read: FastSet<&Name> = FastSet::default();
+    let mut older: FastSet<&Name> = FastSet::default();
+    let mut given: FastSet<&Name> = FastSet::default();
     traversal.visit(&mut |node| {
-        given.extend(node.labels.iter().cloned());
+        given.extend(&node.labels);
         let traits = node.step.traits();
-        full |= traits.path == PathUse::Reads;
+        full |= traits.path != PathUse::None;
+        sacks |= traits.sack == SackUse::Uses;
         loops |= traits.reads_loops;
         if traits.reads_older {
-            older.extend(traits.names_read.iter().copied().cloned());
+            older.extend(traits.names_read.iter().copied());
         }
-        for name in traits.names_read {
-            if read.insert(name.clone()) {
-                names.push(name.clone());
-            }
-        }
+        names.extend(traits.names_read.into_iter().filter(|name| read.insert(name)));
     });
     // A name that is no step's label stands for a side effect or the key of a map. No row holds it.
     names.retain(|name| given.contains(name));
     let (path, bindings) = if full {
         (PathRequirement::Full, Vec::new())
     } else {
-        let (in_paths, bindings): (Vec<Name>, Vec<Name>) = names.into_iter().partition(|name| older.contains(name));
+        let is_older = |name: &Name| older.contains(name);
+        let (in_paths, bindings): (Vec<Name>, Vec<Name>) = names.into_iter().cloned().partition(is_older);
         let path = if in_paths.is_empty() { PathRequirement::None } else { PathRequirement::Labels(in_paths) };
         (path, bindings)
     };
-    let sacks = configuration.sack.is_some() || traversal.any(|step| step.traits().sack == SackUse::Uses);
     let merge_sacks = configuration.sack.as_ref().and_then(|sack| sack.merge);
     Requirements {
         path,

@@ -26,8 +26,8 @@ use crate::values::predicate::compares;
 /// The most neighbors of one vertex that are looked at.
 const LIST_MAX: usize = 4_096;
 
-/// The most vertices of one page that are drawn, and the most that are read for that.
-const FROM_PAGE_MAX: usize = 16;
+/// The pages from which vertices are drawn, and the most vertices that are read from each.
+const PAGES: usize = 8;
 const READ_FROM_PAGE_MAX: usize = 1_024;
 
 /// The most ids that are looked up.
@@ -108,14 +108,14 @@ impl ViewSample {
 
     fn scanned(&self, labels: Option<&[LabelSetId]>, most: usize) -> Result<Drawn> {
         let labels = labels.map_or(LabelFilter::Any, |sets| LabelFilter::Sets(sets.into()));
-        let mut drawn = Vec::new();
-        for _ in 0..most.div_ceil(FROM_PAGE_MAX) {
+        let (mut drawn, from_page) = (Vec::new(), most.div_ceil(PAGES));
+        for _ in 0..PAGES {
             let mut cursor = self.random_page(&labels);
             let mut read = Vec::new();
             let is_all = self.view().scan_vertices(&labels, Share::ALL, &mut cursor, READ_FROM_PAGE_MAX, &mut read)?;
             self.takes(10.0 * VERTEX + NEXT * read.len() as f64);
-            drawn.extend(self.some_of(&read, FROM_PAGE_MAX));
-            if is_all && read.len() <= FROM_PAGE_MAX {
+            drawn.extend(self.some_of(&read, from_page));
+            if is_all && read.len() <= from_page {
                 break;
             }
         }

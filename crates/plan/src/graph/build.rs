@@ -17,9 +17,7 @@
 //! Any other step ends the graph. There is no graph if anything else than the bag of results could be observed
 //! (PLAN-11), or if the graph has only one order.
 
-use std::collections::HashMap;
-
-use mangrove_graph::{Direction, Token};
+use mangrove_graph::{Direction, FastMap, Token};
 use mangrove_gremlin::Comparison;
 
 use super::edges::{self, EdgeHop};
@@ -130,7 +128,7 @@ fn narrows(variable: &Variable) -> bool {
 pub(super) struct Builder {
     pub graph: QueryGraph,
     /// The variable that each name stands for.
-    pub names: HashMap<Name, usize>,
+    pub names: FastMap<Name, usize>,
     /// The variable that rows are at.
     pub current: usize,
     /// True if the last step is the one that the current variable comes from, or a condition of it.

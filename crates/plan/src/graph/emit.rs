@@ -12,9 +12,9 @@
 //! Before a move, `select()` goes back to the variable that it begins at, if rows are not there. Variables keep their
 //! names; others get one. Names that nothing reads cost nothing: no row keeps them.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
+use mangrove_graph::FastSet;
 use mangrove_gremlin::{Comparison, Position};
 
 use super::progress::Progress;
@@ -45,8 +45,8 @@ fn is_read(names: &[Name], traversal: &Traversal) -> bool {
 
 /// A name for each variable: one that steps read, if there is one.
 fn names(graph: &QueryGraph, traversal: &Traversal) -> Vec<Name> {
-    let mut taken = HashSet::new();
-    let mut read = HashSet::new();
+    let mut taken = FastSet::default();
+    let mut read = FastSet::default();
     traversal.visit(&mut |node| {
         taken.extend(node.labels.iter().cloned());
         let names = node.step.traits().names_read;

@@ -1,6 +1,6 @@
 //! What must be true of a whole traversal, so that its first steps may be worked off in another way (PLAN-11, PLAN-12).
 
-use std::collections::HashSet;
+use mangrove_graph::FastSet;
 
 use crate::logical::{Condition, Configuration, Effect, Traversal};
 use crate::physical::{PathRequirement, Requirements};
@@ -35,15 +35,16 @@ fn shown_besides_results(traversal: &Traversal, configuration: &Configuration) -
         () if sack.is_some() => Some("it has sacks"),
         () if productive_by.is_some() => Some("ProductiveByStrategy gives nulls"),
         () if seed.is_some() => Some("a seed fixes the order of random numbers"),
-        () if !side_effects.is_empty() || traversal.any(|step| step.fills_side_effect()) => Some("it has side effects"),
         () => {
-            let mut effect = Effect::None;
+            let (mut effect, mut fills) = (Effect::None, !side_effects.is_empty());
             traversal.visit(&mut |node| {
+                let traits = node.step.traits();
+                fills |= traits.fills.is_some();
                 if effect == Effect::None {
-                    effect = node.step.traits().effect;
+                    effect = traits.effect;
                 }
             });
-            shown_by(effect)
+            if fills { Some("it has side effects") } else { shown_by(effect) }
         }
     }
 }
@@ -64,9 +65,9 @@ fn shown_by(effect: Effect) -> Option<&'static str> {
 
 /// Returns true if no two steps have the same label.
 fn gives_names_once(traversal: &Traversal) -> bool {
-    let mut given = HashSet::new();
+    let mut given = FastSet::default();
     let mut once = true;
-    traversal.visit(&mut |node| once &= node.labels.iter().all(|label| given.insert(label.clone())));
+    traversal.visit(&mut |node| once &= node.labels.iter().all(|label| given.insert(label)));
     once
 }
 

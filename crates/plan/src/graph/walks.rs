@@ -39,7 +39,7 @@ const NANOS_MAX: f64 = 2_000_000.0;
 const BEGUN_MAX: usize = 128;
 const DRAWN_MAX: usize = 256;
 
-/// The most edges that it draws if their ends must meet conditions on values, which may leave few of them.
+/// The most vertices or edges that it draws if these must meet conditions on values, which may leave few of them.
 const TESTED_MAX: usize = 2_048;
 
 /// The most vertices that an index may find, if some of them are to be drawn: it finds all.
@@ -134,7 +134,8 @@ impl<'g> Walks<'g> {
             }
             None => Begin::Scanned(self.estimator.label_sets_of(start)),
         };
-        let Drawn { vertices, of } = self.sampler.vertices(&begin, BEGUN_MAX)?;
+        let most = if self.is_plain(start) { BEGUN_MAX } else { TESTED_MAX };
+        let Drawn { vertices, of } = self.sampler.vertices(&begin, most)?;
         let is_all = of == Some(vertices.len() as u64);
         let of = of.map_or(self.estimator.begin(start).scanned, |of| of as f64);
         let each = of / vertices.len().max(1) as f64;
@@ -147,8 +148,9 @@ impl<'g> Walks<'g> {
         };
         sample.bound[start] = vertices;
         self.meet_conditions(&mut sample, start)?;
+        sample.thin(BEGUN_MAX);
         self.make_tests(&mut sample)?;
-        Some(sample)
+        sample.tells_enough().then_some(sample)
     }
 
     /// Makes a move and the tests whose variables are bound then, and notes the rows.
@@ -181,7 +183,7 @@ impl<'g> Walks<'g> {
             sample.thin(DRAWN_MAX);
         }
         self.make_tests(sample)?;
-        if !sample.is_all && sample.weights.len() < ROWS_MIN {
+        if !sample.tells_enough() {
             return None;
         }
         match self.known_of_one(sample, next) {
@@ -305,6 +307,11 @@ impl Sample<'_> {
     /// The rows that all of these stand for.
     fn rows(&self) -> f64 {
         self.each * self.weights.iter().sum::<f64>()
+    }
+
+    /// Returns true if no row was left out, or enough of them are left.
+    fn tells_enough(&self) -> bool {
+        self.is_all || self.weights.len() >= ROWS_MIN
     }
 
     /// Keeps at most so many rows, evenly.

@@ -233,7 +233,7 @@ impl Step {
 
 impl Traversal {
     /// Calls `f` for every step at any depth. A step comes before the steps nested in it.
-    pub fn visit(&self, f: &mut dyn FnMut(&StepNode)) {
+    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a StepNode)) {
         for node in &self.steps {
             f(node);
             node.step.visit_nested(&mut |_, nested| nested.visit(f));
@@ -243,7 +243,7 @@ impl Traversal {
     /// Returns true if `f` holds for a step at any depth.
     pub fn any(&self, f: impl Fn(&Step) -> bool) -> bool {
         let mut found = false;
-        self.visit(&mut |node| found |= f(&node.step));
+        self.visit(&mut |node| found = found || f(&node.step));
         found
     }
 }

@@ -4,7 +4,7 @@
 //! to `c`. The row is at `c`. Followed backwards, the edges lead from `c` to `a`. So the row needs no selection and
 //! stays where it is.
 
-use std::collections::HashSet;
+use mangrove_graph::FastSet;
 
 use crate::logical::Name;
 use crate::physical::{EdgeTo, Op, Stage};
@@ -14,7 +14,7 @@ pub(super) fn apply(stages: &mut Vec<Stage>, facts: &Facts<'_>) -> bool {
     let count = stages.len();
     let mut kept: Vec<Stage> = Vec::with_capacity(stages.len());
     // For each stage, the last one up to it that does not only pass objects on; and the labels of vertices so far.
-    let mut labels: HashSet<Name> = HashSet::new();
+    let mut labels: FastSet<Name> = FastSet::default();
     let mut comes_from: Vec<Option<usize>> = Vec::with_capacity(stages.len());
     for mut stage in std::mem::take(stages) {
         if let (Some(selected), Op::FollowTo { edge, stays: false }) = (selected(&kept), &stage.operator)

@@ -5,7 +5,7 @@
 //! A label is certain to have a value if an earlier step of the same chain has the label, and no step between forgets
 //! paths, as reductions do.
 
-use std::collections::HashSet;
+use mangrove_graph::FastSet;
 
 use crate::logical::{By, Name, Reduction, Step, StepNode, Traversal};
 use crate::rules::Facts;
@@ -29,7 +29,7 @@ fn is_needless(steps: &[StepNode], at: usize) -> bool {
 
 /// Returns true if every row that leaves these steps has an object of each label on its path.
 fn are_sure(before: &[StepNode], labels: &[Name]) -> bool {
-    let mut missing: HashSet<&Name> = labels.iter().collect();
+    let mut missing: FastSet<&Name> = labels.iter().collect();
     for node in before.iter().rev() {
         node.labels.iter().for_each(|label| {
             missing.remove(label);
