@@ -110,12 +110,12 @@ impl ViewSample {
         let labels = labels.map_or(LabelFilter::Any, |sets| LabelFilter::Sets(sets.into()));
         let (mut drawn, from_page) = (Vec::new(), most.div_ceil(PAGES));
         for _ in 0..PAGES {
-            let mut cursor = self.random_page(&labels);
+            let (mut cursor, is_whole) = self.random_part(&labels);
             let mut read = Vec::new();
             let is_all = self.view().scan_vertices(&labels, Share::ALL, &mut cursor, READ_FROM_PAGE_MAX, &mut read)?;
             self.takes(10.0 * VERTEX + NEXT * read.len() as f64);
             drawn.extend(self.some_of(&read, from_page));
-            if is_all && read.len() <= from_page {
+            if is_all && is_whole && read.len() <= from_page {
                 break;
             }
         }
@@ -124,15 +124,16 @@ impl ViewSample {
         Ok(Drawn { vertices: drawn, of: None })
     }
 
-    /// The beginning of a part of a scan.
-    fn random_page(&self, labels: &LabelFilter) -> ScanCursor {
-        let mut cursor = ScanCursor::default();
+    /// The beginning of a part of a scan, and whether the part is the whole scan.
+    fn random_part(&self, labels: &LabelFilter) -> (ScanCursor, bool) {
+        let (mut cursor, mut is_whole) = (ScanCursor::default(), true);
         while let Some(second) = self.view().split_scan(ElementKind::Vertex, labels, Share::ALL, &mut cursor) {
+            is_whole = false;
             if self.random.borrow_mut().random() {
                 cursor = second;
             }
         }
-        cursor
+        (cursor, is_whole)
     }
 
     /// A request for edges; `with_edges` if they are tested.

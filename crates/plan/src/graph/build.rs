@@ -125,6 +125,7 @@ fn narrows(variable: &Variable) -> bool {
 }
 
 /// Reads steps into a graph.
+#[derive(Clone)]
 pub(super) struct Builder {
     pub graph: QueryGraph,
     /// The variable that each name stands for.
@@ -169,15 +170,15 @@ impl Builder {
     }
 
     /// The graph, if these steps follow it and it has several orders.
-    pub fn graph_before(&self, rest: &[StepNode], needs: &Requirements) -> Result<QueryGraph, Declined> {
+    pub fn graph_before(self, rest: &[StepNode], needs: &Requirements) -> Result<QueryGraph, Declined> {
         if cuts_stream(rest) {
             return Err(Some("a step takes only a part of the stream"));
         }
         let reads_name = |step: &Step| step.traits().names_read.iter().any(|name| self.names.contains_key(*name));
         let reads_names = any_step(rest, &reads_name);
         let walks_later = any_step(rest, &|step| step.traits().walks);
-        let mut graph = self.graph.clone();
-        graph.sink = (!ignores_object(rest)).then_some(self.current);
+        let Builder { mut graph, current, .. } = self;
+        graph.sink = (!ignores_object(rest)).then_some(current);
         graph.reads_names = reads_names || graph.tests.iter().any(|test| test.reads.count_ones() > 1);
         graph.may_name = !needs.bindings.is_empty() || !walks_later;
         graph.merges = merges_before(rest) && !graph.has_unions();

@@ -60,7 +60,7 @@ pub(super) fn read(traversal: &Traversal, facts: &GraphFacts, checked: &Checked)
         let carries_names =
             any_step(rest, &|step| step.traits().names_read.into_iter().any(|name| needs.bindings.contains(name)));
         let is_merged_before = any_step(&steps[1..start], &|step| step.traits().walks);
-        if let Ok(mut graph) = builder.graph_before(rest, needs) {
+        if let Ok(mut graph) = builder.clone().graph_before(rest, needs) {
             graph.reads_names |= carries_names;
             graph.may_name &= !needs.bindings.is_empty() || !is_merged_before;
             segments.push(Segment { graph, steps: start..end, after });

@@ -25,11 +25,13 @@ enum Rows {
 
 pub(super) fn apply(stages: &mut Vec<Stage>, facts: &Facts<'_>) -> bool {
     let Some(Reliance { connections, said }) = facts.reliance else { return false };
+    let is_dedup = |stage: &Stage| matches!(stage.operator, Op::Dedup { computed: 0 });
+    let Some(last) = stages.iter().rposition(is_dedup) else { return false };
     let mut objects = Objects::Unknown;
     let mut rows = Rows::Equal;
     let mut dropped = Vec::new();
-    for (at, stage) in stages.iter_mut().enumerate() {
-        if matches!(stage.operator, Op::Dedup { computed: 0 }) {
+    for (at, stage) in stages[..=last].iter_mut().enumerate() {
+        if is_dedup(stage) {
             if let Rows::Different(edges) = &rows {
                 edges.iter().for_each(|edges| said.say_different(edges));
                 stage.operator = Op::Identity;

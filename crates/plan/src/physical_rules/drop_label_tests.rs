@@ -26,9 +26,10 @@ pub(super) enum Objects {
 
 pub(super) fn apply(stages: &mut Vec<Stage>, facts: &Facts<'_>) -> bool {
     let Some(Reliance { connections, said }) = facts.reliance else { return false };
+    let Some(last) = stages.iter().rposition(|stage| tests_labels(&stage.operator)) else { return false };
     let mut objects = Objects::Unknown;
     let mut changed = false;
-    for stage in stages.iter_mut() {
+    for stage in &mut stages[..=last] {
         if let (Op::Filter(conditions), Objects::Vertices(sets, edges)) = (&mut stage.operator, &objects) {
             conditions.retain(|condition| match condition {
                 Condition::LabelIn(labels) if connections.all_pass(sets, labels) => {
@@ -45,6 +46,11 @@ pub(super) fn apply(stages: &mut Vec<Stage>, facts: &Facts<'_>) -> bool {
         remove_empty_filters(stages);
     }
     changed
+}
+
+fn tests_labels(operator: &Op) -> bool {
+    let is_of_labels = |condition: &Condition| matches!(condition, Condition::LabelIn(_));
+    matches!(operator, Op::Filter(conditions) if conditions.iter().any(is_of_labels))
 }
 
 /// What is known of the objects after an operator.

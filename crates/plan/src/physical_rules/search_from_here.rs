@@ -11,6 +11,10 @@ use crate::physical::{EdgeTo, Op, Stage};
 use crate::physical_rules::Facts;
 
 pub(super) fn apply(stages: &mut Vec<Stage>, facts: &Facts<'_>) -> bool {
+    let searches = |stage: &Stage| matches!(stage.operator, Op::FollowTo { stays: false, .. });
+    if !stages.iter().any(searches) {
+        return false;
+    }
     let count = stages.len();
     let mut kept: Vec<Stage> = Vec::with_capacity(stages.len());
     // For each stage, the last one up to it that does not only pass objects on; and the labels of vertices so far.
