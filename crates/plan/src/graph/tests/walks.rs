@@ -154,9 +154,15 @@ fn expected(query: &QueryGraph, facts: &GraphFacts) -> [f64; 2] {
     [before, Tally::of(query, &estimator, &order).rows]
 }
 
+/// Edges from one vertex to another, by both.
+type Between = HashMap<(usize, usize), usize>;
+
+/// How many results a walk has.
+type Takes<'a> = &'a dyn Fn(&[usize], &Between) -> usize;
+
 /// The true number of results of walks along `knows`, whose vertices the test takes.
-fn truth(lists: &Lists, hops: usize, takes: &dyn Fn(&[usize], &HashMap<(usize, usize), usize>) -> usize) -> f64 {
-    let mut between: HashMap<(usize, usize), usize> = HashMap::new();
+fn truth(lists: &Lists, hops: usize, takes: Takes<'_>) -> f64 {
+    let mut between = Between::new();
     let mut near = vec![Vec::new(); lists.labels.len()];
     for &(source, label, target) in lists.edges.iter().filter(|(_, label, _)| *label == 3) {
         assert_eq!(label, 3);
@@ -177,17 +183,15 @@ fn truth(lists: &Lists, hops: usize, takes: &dyn Fn(&[usize], &HashMap<(usize, u
 
 #[test]
 fn walks_see_circles_that_degrees_do_not() {
-    let triangle = |walk: &[usize], between: &HashMap<(usize, usize), usize>| {
-        between.get(&(walk[2], walk[0])).copied().unwrap_or(0)
-    };
-    let ordered = |walk: &[usize], between: &HashMap<(usize, usize), usize>| {
+    let triangle = |walk: &[usize], between: &Between| between.get(&(walk[2], walk[0])).copied().unwrap_or(0);
+    let ordered = |walk: &[usize], between: &Between| {
         if walk[1] > walk[0] { triangle(walk, between) } else { 0 }
     };
-    let open = |walk: &[usize], between: &HashMap<(usize, usize), usize>| {
+    let open = |walk: &[usize], between: &Between| {
         usize::from(walk[2] != walk[0] && !between.contains_key(&(walk[2], walk[0])))
     };
     // The hops, which walks they take, and by how much degrees alone are off at least.
-    let cases: [(&str, &dyn Fn(&[usize], &HashMap<(usize, usize), usize>) -> usize, f64); 3] = [
+    let cases: [(&str, Takes<'_>, f64); 3] = [
         ("out('knows').out('knows').out('knows').where(eq('a')).values('n')", &triangle, 2.0),
         (
             "out('knows').as('b').where(gt('a')).by('n').out('knows').out('knows').where(eq('a')).values('n')",
