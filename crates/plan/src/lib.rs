@@ -41,7 +41,7 @@ mod values;
 pub use compile::{compile, compile_with};
 pub use connections::{KnownConnections, may_rely_on_connections};
 pub use facts::{Figures, GraphFacts, UsableIndex};
-pub use graph::may_reorder;
+pub use graph::{may_order_filters, may_reorder};
 pub use logical::{GRAPH_SERVICES, expression, files, function, upsert};
 pub use lower::{lower, lower_with, may_choose_indexes};
 pub use options::{PlanOptions, Planner};

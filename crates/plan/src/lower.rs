@@ -17,6 +17,7 @@ mod policies;
 mod upsert;
 mod write;
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
@@ -28,13 +29,13 @@ use by::ComputedColumns;
 use once::FollowingSteps;
 use order::Chain;
 
-use crate::PlanOptions;
 use crate::connections::KnownConnections;
 use crate::facts::GraphFacts;
 use crate::graph::{self, CountChoice, Counted, Reordered};
 use crate::interleaving::Interleaving;
 use crate::limits::{self, PLANNED_STEPS_MAX};
 use crate::logical::*;
+use crate::options::{PlanOptions, Planner};
 use crate::physical::*;
 use crate::physical_rules::{Applied, Facts, Reliance, Said};
 
@@ -105,7 +106,7 @@ pub fn lower_with(
         mutating,
         steps_left: Cell::new(PLANNED_STEPS_MAX),
         fills_from_here: Cell::new(false),
-        chooses_indexes: Cell::new(false),
+        chooses_by_statistics: Cell::new(false),
         applied: Applied::without(&configuration.rules_off),
         connections,
         said: Said::default(),
@@ -146,7 +147,7 @@ pub fn lower_with(
         rules: lowering.applied.names(),
         choices,
         uses_connections,
-        uses_statistics: has_choice || may_count || options.estimate || lowering.chooses_indexes.get(),
+        uses_statistics: has_choice || may_count || options.estimate || lowering.chooses_by_statistics.get(),
         mutating,
         interleaved: lowering.interleaving.shows(),
         pinned: mutating || traversal.uses_side_effects() || !configuration.side_effects.is_empty(),
@@ -186,8 +187,8 @@ struct Lowering<'a> {
     /// True if a side effect is filled by the step that is being lowered, by a step that it is nested in, or by a later
     /// step (PLAN-10).
     fills_from_here: Cell<bool>,
-    /// True if a source could find its elements by different indexes.
-    chooses_indexes: Cell<bool>,
+    /// True if a source could find its elements by different indexes, or conditions could be tested in different orders.
+    chooses_by_statistics: Cell<bool>,
     /// The physical rules that have changed something.
     applied: Applied,
     /// The facts about edges, if the plan may rely on them (PLAN-13).
@@ -311,6 +312,19 @@ impl Lowering<'_> {
         }
     }
 
+    /// Conditions in the order in which they are tested.
+    fn selective_first<'c>(&self, conditions: &'c [Condition]) -> Cow<'c, [Condition]> {
+        let is_written = self.configuration.planner_or(self.options.planner) == Planner::Written;
+        if is_written || !self.options.rewrite {
+            return Cow::Borrowed(conditions);
+        }
+        let ordered = graph::selective_first(conditions, self.facts);
+        if let Cow::Owned(_) = ordered {
+            self.chooses_by_statistics.set(true);
+        }
+        ordered
+    }
+
     /// How a source finds its elements, and the conditions that it tests.
     fn access(
         &self,
@@ -318,9 +332,10 @@ impl Lowering<'_> {
         ids: Option<&Vec<Operand>>,
         conditions: &[Condition],
     ) -> (Access, Vec<Condition>) {
-        let found = access::access(kind, self.facts, ids, conditions);
+        let conditions = self.selective_first(conditions);
+        let found = access::access(kind, self.facts, ids, &conditions);
         if found.has_choice {
-            self.chooses_indexes.set(true);
+            self.chooses_by_statistics.set(true);
         }
         (found.access, found.conditions)
     }
@@ -370,7 +385,7 @@ impl Lowering<'_> {
                 chain.push(Op::Expand { direction: *direction, labels: labels.clone(), to_edges: *to_edges });
             }
             Step::EdgeVertex(end) => chain.push(Op::EdgeVertex(*end)),
-            Step::Has(conditions) => chain.push(Op::Filter(conditions.clone())),
+            Step::Has(conditions) => chain.push(Op::Filter(self.selective_first(conditions).into_owned())),
             Step::Is(test) => chain.push(Op::Is(test.clone())),
             Step::Members { quantifier, test } => chain.push(Op::Members(*quantifier, test.clone())),
             Step::WherePredicate { start: None, test: LabelTest::Compare(comparison, name), by, lookup }

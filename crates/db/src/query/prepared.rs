@@ -50,7 +50,8 @@ pub(super) struct PreparedShape {
     answer: AnswerKind,
     calls_services: bool,
     uses_files: bool,
-    /// True if the order of its steps may be chosen by the statistics of a graph, or rows are estimated from them.
+    /// True if the order of its steps or filters may be chosen by the statistics of a graph, or rows are estimated from
+    /// them.
     may_use_statistics: bool,
     /// True if a source may have a choice between indexes, of which statistics know the sizes.
     may_choose_indexes: bool,
@@ -107,7 +108,8 @@ impl PreparedShape {
             calls_services: traversal.calls_services(),
             uses_files: traversal.uses_files(),
             may_use_statistics: options.estimate
-                || mangrove_plan::may_reorder(&traversal, &configuration, options.planner),
+                || mangrove_plan::may_reorder(&traversal, &configuration, options.planner)
+                || mangrove_plan::may_order_filters(&traversal),
             may_choose_indexes: mangrove_plan::may_choose_indexes(&traversal),
             may_use_connections: options.use_connections && mangrove_plan::may_rely_on_connections(&traversal),
             configuration,

@@ -22,7 +22,7 @@ use mangrove_gremlin::Comparison;
 
 use super::edges::{self, EdgeHop};
 use super::preconditions::{Checked, Declined, is_total};
-use super::{Atom, Entry, MEMBERS_MAX, QueryGraph, Set, Test, TestKind, Variable};
+use super::{Atom, Entry, MEMBERS_MAX, QueryGraph, Set, Test, TestKind, Variable, filters};
 use crate::logical::{By, Condition, EdgeEnd, LabelTest, Name, Reduction, Step, StepNode, Traversal};
 use crate::physical::Requirements;
 
@@ -182,6 +182,7 @@ impl Builder {
         graph.reads_names = reads_names || graph.tests.iter().any(|test| test.reads.count_ones() > 1);
         graph.may_name = !needs.bindings.is_empty() || !walks_later;
         graph.merges = merges_before(rest) && !graph.has_unions();
+        filters::sort(&mut graph.tests);
         let has_orders = graph.atoms.len() > 1 || graph.variables.iter().skip(1).any(narrows);
         if has_orders && graph.atoms.len() <= MEMBERS_MAX { Ok(graph) } else { Err(None) }
     }

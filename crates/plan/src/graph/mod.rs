@@ -33,6 +33,7 @@ mod emit;
 mod estimate;
 mod exact;
 mod expected;
+mod filters;
 mod learned;
 mod memo;
 mod preconditions;
@@ -237,6 +238,8 @@ pub(crate) struct Reordered {
 pub(crate) use count::{CountChoice, Counted, count};
 pub(crate) use estimate::Estimates;
 pub(crate) use expected::with_expected_rows;
+pub use filters::may_order_filters;
+pub(crate) use filters::selective_first;
 
 /// A look at the steps: returns false if neither their order can be chosen nor how they are counted, so that statistics
 /// are of no use. Planning may find that out later.

@@ -17,6 +17,9 @@ use crate::logical::{Condition, Name, Operand, Test};
 const RANGE: f64 = 0.3;
 const MOST: f64 = 0.9;
 
+/// How many elements there are taken to be, if nothing is known.
+const UNKNOWN_ELEMENTS: f64 = 10_000.0;
+
 /// Of a variable with many label sets, the values of at most so many are looked at: those with the most vertices.
 const LABELS_MAX: usize = 8;
 
@@ -49,6 +52,28 @@ pub(super) fn narrowed<'a>(
 pub(super) fn part_of_edges(conditions: &[Condition], edges: f64, facts: &GraphFacts) -> f64 {
     let narrowing = Narrowing { indexes: Vec::new(), all: edges.max(1.0), labels: Vec::new(), statistics: None, facts };
     narrowing.of_all(conditions).0.clamp(f64::MIN_POSITIVE, 1.0)
+}
+
+/// The part of elements that each condition leaves. If the conditions name labels of vertices, indexes and statistics
+/// tell; otherwise the forms of the tests do.
+pub(super) fn parts_left(conditions: &[Condition], facts: &GraphFacts) -> Vec<f64> {
+    let names: Vec<&[Name]> = conditions.iter().filter_map(labels_of).collect();
+    let mut labels = Vec::new();
+    if let Some(figures) = facts.figures.as_ref().filter(|_| !names.is_empty()) {
+        let takes = |known: &[Name]| names.iter().all(|any| any.iter().any(|name| known.contains(name)));
+        let sets = figures.labels.iter().filter(|(_, known)| takes(known));
+        labels.extend(sets.filter_map(|(set, _)| Some((*set, figures.statistics.label(*set)?.vertices))));
+    }
+    labels.sort_by_key(|(label, vertices)| (std::cmp::Reverse(*vertices), *label));
+    labels.truncate(LABELS_MAX);
+    let all = labels.iter().map(|(_, vertices)| *vertices as f64).sum::<f64>();
+    let is_known = !labels.is_empty();
+    let statistics = facts.figures.as_ref().map(|figures| &*figures.statistics).filter(|_| is_known);
+    let variable = Variable { conditions: conditions.to_vec(), ..Variable::default() };
+    let indexes = if is_known { indexes_of(&variable, &facts.indexes).collect() } else { Vec::new() };
+    let all = if is_known { all.max(1.0) } else { UNKNOWN_ELEMENTS };
+    let narrowing = Narrowing { indexes, all, labels, statistics, facts };
+    conditions.iter().map(|condition| narrowing.of(condition).0).collect()
 }
 
 /// What conditions leave of the vertices of a variable's labels, or of the edges of an atom.

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use mangrove_graph::Direction;
 
 use super::estimate::{Beginning, Estimator, Place};
+use super::filters::FilterCost;
 use super::progress::Progress;
-use super::{MEMBERS_MAX, Move, Order, QueryGraph, TestKind};
+use super::{MEMBERS_MAX, Move, Order, QueryGraph};
 use crate::logical::Condition;
 
 /// The costs of operators for a row, in nanoseconds. `profile()` shows them on one thread, for rows that are scattered
@@ -26,7 +27,6 @@ mod cost {
     /// For an edge that has met its conditions, and leads to its end.
     pub const EDGE_END: f64 = 10.0;
     pub const DIFFERS: f64 = 5.0;
-    pub const TEST: f64 = 120.0;
     pub const MERGE: f64 = 15.0;
     pub const DEGREE: f64 = 30.0;
     pub const MERGE_NEAR: f64 = 5.0;
@@ -57,9 +57,6 @@ struct Merged {
 
 /// The most rows that a join is expected to hold. Each takes some forty bytes. Other operators pass rows on.
 const JOINED_ROWS_MAX: f64 = 4e6;
-
-/// The part of the rows that a test is taken to leave.
-const TESTED: f64 = 0.5;
 
 /// The estimated rows and costs of an order, as far as it has come.
 #[derive(Clone, Copy)]
@@ -154,7 +151,7 @@ impl<'g> Tally<'g> {
         // A test that both walks make leaves the same rows.
         let both = self.progress.tests & other.progress.tests;
         let tests = self.progress.graph.tests.iter().enumerate().filter(|(test, _)| both & 1 << test != 0);
-        meeting /= tests.map(|(_, test)| part_left(&test.kind)).product::<f64>();
+        meeting /= tests.map(|(_, test)| FilterCost::of(&test.kind).left).product::<f64>();
         let (small, large) = (self.held.min(other.held), self.held.max(other.held));
         let pairs = small * large * meeting;
         // Merged rows of a walk are at each vertex once.
@@ -252,9 +249,8 @@ impl<'g> Tally<'g> {
             }
             Move::Test(test) => {
                 let kind = &graph.tests[test].kind;
-                let left = part_left(kind);
-                let each = if matches!(kind, TestKind::Differ(..)) { cost::DIFFERS } else { cost::TEST };
-                self.cost += self.held * each;
+                let FilterCost { cost, left } = FilterCost::of(kind);
+                self.cost += self.held * cost;
                 self.rows *= left;
                 self.held *= left;
             }
@@ -372,14 +368,6 @@ fn rows_of_walk(mut tally: Tally<'_>, order: &Order) -> String {
         };
     }
     shown
-}
-
-/// The part of the rows that a test leaves.
-pub(super) fn part_left(kind: &TestKind) -> f64 {
-    match kind {
-        TestKind::Differ(..) => 1.0,
-        TestKind::Step(..) => TESTED,
-    }
 }
 
 fn cost_of(condition: &Condition) -> f64 {

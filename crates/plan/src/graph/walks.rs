@@ -18,9 +18,10 @@ use mangrove_graph::VertexId;
 use mangrove_gremlin::Comparison;
 
 use super::estimate::Estimator;
+use super::filters::FilterCost;
 use super::progress::Progress;
 use super::selectivity::look_up;
-use super::{Move, Order, QueryGraph, Set, TestKind, tally};
+use super::{Move, Order, QueryGraph, Set, TestKind};
 use crate::facts::GraphFacts;
 use crate::logical::{Condition, FilterKind, LabelTest, Step, Traversal};
 use crate::physical::EdgesOf;
@@ -231,7 +232,7 @@ impl<'g> Walks<'g> {
             match self.passing(sample, kind) {
                 Some(passing) => sample.keep(&positions(passing.into_iter())),
                 None => {
-                    sample.each *= tally::part_left(kind);
+                    sample.each *= FilterCost::of(kind).left;
                     sample.is_all = false;
                 }
             }

@@ -7,6 +7,7 @@ use mangrove_graph::{ElementKind, IndexId, IndexInfo, IndexRange, KeyId, LabelSe
 
 use super::graph_of;
 use crate::facts::{Figures, GraphFacts, UsableIndex};
+use crate::graph::selective_first;
 use crate::graph::selectivity::narrowed;
 use crate::values::{CountValues, RunValues};
 
@@ -123,4 +124,28 @@ fn an_index_tells_how_many_entries_a_test_takes() {
         assert!((found - truth).abs() < 1e-6 && is_found, "{test}: {found} for {truth}");
     }
     assert_eq!(facts.values.lacking(), []);
+}
+
+/// Value 1 is the most frequent one, and 900 a rare one.
+#[test]
+fn conditions_that_leave_few_vertices_come_first() {
+    let values = zipf();
+    let first = |facts: &GraphFacts, tests: [&str; 2]| {
+        let has = tests.map(|test| format!(".has('k', {test})")).concat();
+        let (graph, _) = graph_of(&format!("g.V().hasLabel('a'){has}.out('e').out('e').count()")).unwrap();
+        let ordered = selective_first(&graph.variables[0].conditions, facts).into_owned();
+        assert_eq!(ordered[0], graph.variables[0].conditions[0], "the label keeps its position");
+        format!("{:?}", ordered[1])
+    };
+    for [frequent, rare] in [["1", "900"], ["neq(900)", "gt(10)"], ["lt(900)", "within(800, 900)"], ["gt(1)", "7"]] {
+        let (one_way, other_way) = (facts(&values, true), facts(&values, true));
+        let (found, same) = (first(&one_way, [frequent, rare]), first(&other_way, [rare, frequent]));
+        assert_eq!(found, same, "{frequent}, {rare}");
+        let alone = format!("{:?}", graph_of(&format!("g.V().has('k', {rare}).out().out()")).unwrap().0.variables[0]);
+        assert!(alone.contains(&found), "{rare} comes before {frequent}: {found}");
+    }
+    // If nothing is known, equality comes before a range, and what is alike stays as it is written.
+    let unknown = GraphFacts::default();
+    assert_ne!(first(&unknown, ["gt(1)", "7"]), first(&unknown, ["gt(1)", "gt(7)"]));
+    assert_ne!(first(&unknown, ["1", "7"]), first(&unknown, ["7", "1"]));
 }
