@@ -290,6 +290,10 @@ fn greedy(graph: &QueryGraph, estimator: &Estimator<'_>, start: usize, bound: f6
     // Rows that need no names cost less: a neighbor as much as a quarter, and after the first hop equal ones are merged.
     let bound = 1.5 * bound;
     let mut tally = Tally::begin(graph, estimator, start, true);
+    // Rows are not merged before the first hop.
+    if !graph.atoms.is_empty() && tally.least_after_next() > bound {
+        return None;
+    }
     let moves = Vec::with_capacity(graph.atoms.len() + graph.tests.len());
     let mut order = Order { start, moves, joined: Vec::new() };
     loop {

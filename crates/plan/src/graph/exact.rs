@@ -112,7 +112,7 @@ pub(super) fn search(
     for start in starts.iter().copied().chain(others) {
         let mut tally = Tally::begin(graph, estimator, start, true);
         tally.make_tests();
-        if tally.cost < bound {
+        if tally.least_after_next() < bound {
             entries.push(Entry { tally, last: Last::Begin });
         }
     }
@@ -126,6 +126,9 @@ pub(super) fn search(
     for followed in 1..=graph.atoms.len() {
         points.clear();
         for from in layers[followed - 1].clone() {
+            if entries[from].tally.least_after_next() >= bound {
+                continue;
+            }
             for hop in entries[from].tally.progress.hops() {
                 pairs += 1;
                 if pairs > pairs_max {

@@ -202,6 +202,11 @@ impl<'g> Tally<'g> {
         }
     }
 
+    /// The least that the order costs when it has followed another atom, if equal rows are not merged before that.
+    pub fn least_after_next(&self) -> f64 {
+        self.cost + self.held * cost::DEGREE
+    }
+
     /// Makes the last move of an order.
     pub fn make_last(&mut self, last: Move) {
         let graph = self.progress.graph;

@@ -29,7 +29,10 @@ fn without_values(bytecode: &Bytecode) -> Bytecode {
 
 fn instruction(given: &Instruction) -> Instruction {
     // `has(label, key, value)`, `property(cardinality, key, value)`: the last one is the value.
+    let has_text = |argument: &Argument| !matches!(argument, Argument::Traversal(_) | Argument::Lifted(_));
     let names = match given.name.as_str() {
+        // Most steps are looked up for nothing.
+        _ if !given.arguments.iter().any(has_text) => 0,
         name if NAMING.contains(&name) => given.arguments.len(),
         "has" | "property" if given.arguments.len() == 3 => 2,
         name if NAMING_FIRST.contains(&name) => 1,
