@@ -153,7 +153,7 @@ impl Scheduler {
         };
         woken.iter().for_each(Thread::unpark);
         // Outside of the lock: the drop of a task may take other locks.
-        drop(tasks);
+        tasks.iter().for_each(|(_, task)| task.discard());
     }
 
     /// Runs tasks until the queue is closed: the work of an executor's thread.
@@ -195,6 +195,7 @@ impl Scheduler {
         };
         if state.closed {
             drop(state);
+            cell.discard();
             return None;
         }
         if state.queue.goes_on(&ticket) {

@@ -134,14 +134,20 @@ impl TaskCell {
             Turn { status, is_needed: task.is_needed() }
         });
         let turn = std::panic::catch_unwind(turn).unwrap_or(done);
+        drop(current);
         if turn.status == TaskStatus::Done {
-            let done = current.take();
-            self.state.store(DONE, Ordering::Release);
-            drop(current);
-            // A panic in the drop of a task must not end the thread either.
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(done)));
+            self.discard();
         }
         turn
+    }
+
+    /// Drops the task, which gets no further turn. The caller is the only one that may run it. (A task may hold its own
+    /// cell by a waker. So to drop the cell is not enough.)
+    pub fn discard(&self) {
+        let task = self.task.lock().take();
+        self.state.store(DONE, Ordering::Release);
+        // A panic in the drop of a task must not end the thread.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(task)));
     }
 
     /// Moves a task whose turn has ended to the state in which it waits for the next one. Returns the ticket if the

@@ -180,6 +180,31 @@ fn what_is_discarded_is_dropped_by_a_thread_of_its_own() {
     assert_eq!(heard.iter().collect::<Vec<_>>(), vec![Some("mangrove-freeing".to_owned()); 3]);
 }
 
+/// Goes on for ever, holds its own cell by a waker, and says when it is dropped.
+struct Endless {
+    _waker: Waker,
+    _say: Garbage,
+}
+
+impl Task for Endless {
+    fn run(&mut self, _quota: usize) -> TaskStatus {
+        TaskStatus::Again
+    }
+}
+
+#[test]
+fn tasks_that_have_not_ended_are_dropped_with_their_executors() {
+    let (say, heard) = mpsc::channel();
+    for count in [1, 3] {
+        let executors = start(1);
+        for _ in 0..count {
+            executors.spawn(&tenant(), |waker| Box::new(Endless { _waker: waker, _say: Garbage(say.clone()) }));
+        }
+        drop(executors);
+        assert_eq!(heard.try_iter().count(), count, "each is dropped, whether it ran or was queued");
+    }
+}
+
 struct Bad;
 
 impl Task for Bad {
