@@ -70,7 +70,7 @@ struct QueryGraph {
     variables: Vec<Variable>,
     /// The atoms, in the order of the steps.
     atoms: Vec<Atom>,
-    /// The tests, in the order of the steps.
+    /// The tests, in the order in which they are made if their variables are bound at the same time (`filters.rs`).
     tests: Vec<Test>,
     /// The variable that the rows are at when they leave the graph; `None` if nothing looks at it.
     sink: Option<usize>,

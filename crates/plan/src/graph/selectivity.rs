@@ -39,13 +39,18 @@ pub(super) fn narrowed<'a>(
     if variable.conditions.is_empty() {
         return (1.0, false);
     }
-    let mut labels: Vec<(LabelSetId, u64)> = labels.map(|label| (label.label, label.vertices)).collect();
-    labels.sort_by_key(|(label, vertices)| (std::cmp::Reverse(*vertices), *label));
-    labels.truncate(LABELS_MAX);
+    let labels = largest(labels.map(|label| (label.label, label.vertices)).collect());
     let indexes = indexes_of(variable, &facts.indexes).collect();
     let narrowing = Narrowing { indexes, all, labels, statistics, facts };
     let (part, is_found) = narrowing.of_all(&variable.conditions);
     (part.clamp(f64::MIN_POSITIVE, 1.0), is_found)
+}
+
+/// The label sets with the most vertices, as many as are looked at.
+fn largest(mut labels: Vec<(LabelSetId, u64)>) -> Vec<(LabelSetId, u64)> {
+    labels.sort_by_key(|(label, vertices)| (std::cmp::Reverse(*vertices), *label));
+    labels.truncate(LABELS_MAX);
+    labels
 }
 
 /// The part of an atom's edges that their conditions leave. `edges` is the number of these edges.
@@ -64,8 +69,7 @@ pub(super) fn parts_left(conditions: &[Condition], facts: &GraphFacts) -> Vec<f6
         let sets = figures.labels.iter().filter(|(_, known)| takes(known));
         labels.extend(sets.filter_map(|(set, _)| Some((*set, figures.statistics.label(*set)?.vertices))));
     }
-    labels.sort_by_key(|(label, vertices)| (std::cmp::Reverse(*vertices), *label));
-    labels.truncate(LABELS_MAX);
+    let labels = largest(labels);
     let all = labels.iter().map(|(_, vertices)| *vertices as f64).sum::<f64>();
     let is_known = !labels.is_empty();
     let statistics = facts.figures.as_ref().map(|figures| &*figures.statistics).filter(|_| is_known);

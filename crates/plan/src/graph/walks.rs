@@ -91,7 +91,7 @@ impl<'g> Walks<'g> {
         true
     }
 
-    /// The rows after the whole order; `None` if the walk has ended early.
+    /// Works rows off in an order. Returns `None` if the walk ends early.
     fn follow(&self, order: &Order) -> Option<()> {
         let mut sample = self.begin(order.start)?;
         for next in &order.moves {
