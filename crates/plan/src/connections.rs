@@ -4,9 +4,6 @@
 //!   view that offers the facts, and offers those of the same epoch when the run begins. A traversal that writes relies
 //!   on none.
 //!
-//! Facts are about label sets, and plans name labels. A name takes the sets that have a label of the name, or whose whole
-//! name it is, as in a [`LabelFilter`](mangrove_graph::LabelFilter).
-//!
 //! [`PhysicalPlan::uses_connections`]: crate::PhysicalPlan::uses_connections
 
 use std::sync::Arc;
@@ -14,6 +11,7 @@ use std::sync::Arc;
 use mangrove_graph::connections::{Connections, Ends, ListFacts};
 use mangrove_graph::{Direction, LabelSetId};
 
+use crate::label_sets::{NamedSets, Sets};
 use crate::logical::{Condition, Name, Step, Traversal};
 use crate::physical::EdgesOf;
 
@@ -21,15 +19,15 @@ use crate::physical::EdgesOf;
 #[derive(Clone, Debug, PartialEq)]
 pub struct KnownConnections {
     facts: Arc<Connections>,
-    /// The names that take each label set of the facts, by label set.
-    names: Arc<[(LabelSetId, Vec<Name>)]>,
+    /// The label sets of the facts.
+    sets: Arc<NamedSets>,
 }
 
 /// The label sets that the vertices in one position of a plan may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct VertexSets {
     /// Those among the label sets of the facts; `None`: all.
-    known: Option<Vec<LabelSetId>>,
+    known: Option<Sets>,
     /// True if the vertices have no other label sets. Otherwise there may be vertices of further sets, which have no edge.
     are_all: bool,
 }
@@ -41,8 +39,12 @@ pub fn may_rely_on_connections(traversal: &Traversal) -> bool {
     let is_dedup = |step: &Step| matches!(step, Step::Dedup { labels, by } if labels.is_empty() && by.is_empty());
     let is_hop = |step: &Step| matches!(step, Step::Expand { .. });
     let is_scan = |step: &Step| matches!(step, Step::Vertices { ids: None, conditions } if conditions.is_empty());
-    let may_help = |step: &Step| is_label_test(step) || is_dedup(step) || is_scan(step);
-    traversal.any(may_help) && traversal.any(is_hop) && !traversal.is_mutating()
+    let (mut may_help, mut has_hop) = (false, false);
+    traversal.visit(&mut |node| {
+        may_help |= is_label_test(&node.step) || is_dedup(&node.step) || is_scan(&node.step);
+        has_hop |= is_hop(&node.step);
+    });
+    may_help && has_hop && !traversal.is_mutating()
 }
 
 impl VertexSets {
@@ -62,9 +64,7 @@ impl KnownConnections {
                 sets.extend(ends);
             }
         }
-        sets.sort_unstable();
-        sets.dedup();
-        KnownConnections { facts, names: sets.into_iter().map(|set| (set, names_of(set))).collect() }
+        KnownConnections { facts, sets: Arc::new(NamedSets::new(sets, names_of)) }
     }
 
     /// The number of facts when they were read.
@@ -72,34 +72,25 @@ impl KnownConnections {
         self.facts.epoch
     }
 
-    /// Returns true if one of the names takes a label set.
-    fn is_named(&self, set: LabelSetId, names: &[Name]) -> bool {
-        let at = self.names.binary_search_by_key(&set, |(known, _)| *known);
-        at.is_ok_and(|at| self.names[at].1.iter().any(|name| names.contains(name)))
-    }
-
     /// The label sets that are left after a test for one of these labels.
     pub(crate) fn narrowed(&self, sets: &VertexSets, labels: &[Name]) -> VertexSets {
-        let takes = |set: &LabelSetId| self.is_named(*set, labels);
-        let known = match &sets.known {
-            Some(known) => known.iter().copied().filter(takes).collect(),
-            None => self.names.iter().map(|(set, _)| *set).filter(takes).collect(),
-        };
-        VertexSets { known: Some(known), are_all: sets.are_all }
+        let mut left = self.sets.taken_by(labels);
+        if let Some(known) = &sets.known {
+            left.retain(|set| known.binary_search(set).is_ok());
+        }
+        VertexSets { known: Some(left), are_all: sets.are_all }
     }
 
     /// The label sets of the vertices to which edges with one of these labels lead; with no labels, all edges.
     pub(crate) fn ends(&self, from: &VertexSets, direction: Direction, labels: &[Name]) -> VertexSets {
-        let mut known = Vec::new();
-        // There are more kinds of lists than label sets.
-        let is_named = |(_, names): &&(LabelSetId, Vec<Name>)| names.iter().any(|name| labels.contains(name));
-        let named: Vec<LabelSetId> = self.names.iter().filter(is_named).map(|(set, _)| *set).collect();
+        let mut known = Sets::new();
+        let named = self.sets.taken_by(labels);
         for lists in self.facts.lists() {
             let is_followed = (direction == Direction::Both || direction == lists.table.direction)
                 && (labels.is_empty() || named.binary_search(&lists.table.label).is_ok())
-                && from.known.as_ref().is_none_or(|known| known.contains(&lists.vertices));
+                && from.known.as_ref().is_none_or(|known| known.binary_search(&lists.vertices).is_ok());
             match &lists.ends {
-                Ends::Sets(ends) if is_followed => known.extend(ends),
+                Ends::Sets(ends) if is_followed => known.extend_from_slice(ends),
                 Ends::Any if is_followed => return VertexSets::any(),
                 _ => {}
             }
@@ -114,7 +105,7 @@ impl KnownConnections {
         let EdgesOf { direction, labels } = edges;
         let has_edges = |lists: &&ListFacts| {
             (*direction == Direction::Both || *direction == lists.table.direction)
-                && (labels.is_empty() || self.is_named(lists.table.label, labels))
+                && (labels.is_empty() || self.sets.is_taken(lists.table.label, labels))
         };
         let mut sets: Vec<LabelSetId> =
             self.facts.lists().iter().filter(has_edges).map(|lists| lists.vertices).collect();
@@ -125,13 +116,7 @@ impl KnownConnections {
         if sets.is_empty() || self.facts.lists().iter().all(has_edges) {
             return None;
         }
-        sets.into_iter().map(|set| self.whole_name(set)).collect()
-    }
-
-    /// The whole name of a label set: the names of its labels in one, after the names of each.
-    fn whole_name(&self, set: LabelSetId) -> Option<Name> {
-        let at = self.names.binary_search_by_key(&set, |(known, _)| *known).ok()?;
-        self.names[at].1.last().cloned()
+        sets.into_iter().map(|set| self.sets.whole_name(set).cloned()).collect()
     }
 
     /// Returns true if no two edges with one of these labels, or any, lead from these vertices to the same one.
@@ -139,9 +124,9 @@ impl KnownConnections {
         if direction == Direction::Both {
             return false;
         }
-        let is_followed = |label: LabelSetId| labels.is_empty() || self.is_named(label, labels);
+        let is_followed = |label: LabelSetId| labels.is_empty() || self.sets.is_taken(label, labels);
         let leads_back = |lists: &&ListFacts| {
-            let meets = |known: &Vec<LabelSetId>| match &lists.ends {
+            let meets = |known: &Sets| match &lists.ends {
                 Ends::Sets(ends) => ends.iter().any(|end| known.contains(end)),
                 Ends::Any => true,
             };
@@ -156,7 +141,7 @@ impl KnownConnections {
 
     /// Returns true if all vertices of these label sets pass a test for one of these labels.
     pub(crate) fn all_pass(&self, sets: &VertexSets, labels: &[Name]) -> bool {
-        let all = |known: &Vec<LabelSetId>| known.iter().all(|set| self.is_named(*set, labels));
+        let all = |known: &Sets| known.iter().all(|set| self.sets.is_taken(*set, labels));
         sets.are_all && sets.known.as_ref().is_some_and(all)
     }
 }

@@ -6,6 +6,7 @@ use mangrove_graph::statistics::{IndexStatistics, Statistics};
 use mangrove_graph::{IndexId, IndexInfo, LabelSetId};
 
 use crate::connections::KnownConnections;
+use crate::label_sets::NamedSets;
 use crate::logical::Name;
 use crate::sampling::GraphSample;
 use crate::values::RunValues;
@@ -63,8 +64,8 @@ impl GraphFacts {
 pub struct Figures {
     /// The statistics.
     pub statistics: Arc<Statistics>,
-    /// The labels of each label set of vertices and edges that the statistics have.
-    pub labels: Arc<[(LabelSetId, Vec<Name>)]>,
+    /// The label sets of vertices and edges that the statistics have.
+    pub(crate) sets: Arc<NamedSets>,
 }
 
 impl Figures {
@@ -73,9 +74,6 @@ impl Figures {
         let tables = statistics.labels().iter().flat_map(|label| label.tables());
         let mut sets: Vec<LabelSetId> = tables.map(|degrees| degrees.table.label).collect();
         sets.extend(statistics.labels().iter().map(|label| label.label));
-        sets.sort_unstable();
-        sets.dedup();
-        let labels = sets.into_iter().map(|set| (set, labels_of(set))).collect();
-        Figures { statistics, labels }
+        Figures { statistics, sets: Arc::new(NamedSets::new(sets, labels_of)) }
     }
 }

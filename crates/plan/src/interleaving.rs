@@ -22,7 +22,8 @@ use mangrove_graph::FastSet;
 
 use crate::logical::{Effect, Enters, Name, Step, StepTraits, Traversal};
 
-/// The side effects of a whole traversal, and whether they show the order of traversers.
+/// The side effects of a whole traversal, and whether they show the order of traversers. The default: there are none.
+#[derive(Default)]
 pub struct Interleaving {
     filled: FastSet<Name>,
     shows: bool,

@@ -19,7 +19,6 @@ mod write;
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
 
 use mangrove_graph::{ElementKind, Error, FastSet, Result, Token};
 use mangrove_gremlin::Comparison;
@@ -59,7 +58,8 @@ pub fn lower_with(
             &without_indexes
         }
     };
-    let mutating = traversal.is_mutating();
+    let effects = traversal.effects();
+    let mutating = effects.is_mutating;
     let may_rely = options.use_connections && !mutating;
     let connections = facts.connections.as_ref().filter(|_| may_rely);
     let weigh = options.weigh && !mutating;
@@ -80,7 +80,10 @@ pub fn lower_with(
     let traversal = reordered.as_ref().unwrap_or(traversal);
     let estimated = options.estimate.then(|| graph::with_expected_rows(traversal, configuration, facts, &rows));
     let traversal = estimated.as_ref().unwrap_or(traversal);
-    let requirements = crate::requirements::requirements(traversal, configuration);
+    let requirements = match estimates.needs().filter(|_| reordered.is_none()) {
+        Some(known) => known.clone(),
+        None => crate::requirements::requirements(traversal, configuration),
+    };
     let loops = RefCell::default();
     let productive_by = configuration.productive_by.as_deref();
     let labels_given = crate::purity::labels_given(traversal);
@@ -90,7 +93,10 @@ pub fn lower_with(
     };
     let labels_read = in_paths.iter().chain(&requirements.bindings).collect();
     let side_effects = crate::purity::side_effects_filled(traversal, configuration);
-    let interleaving = Interleaving::of(traversal);
+    let interleaving = match effects.fills_side_effects {
+        true => Interleaving::of(traversal),
+        false => Interleaving::default(),
+    };
     let merges = options.merge && !mutating;
     let lowering = Lowering {
         facts,
@@ -139,18 +145,20 @@ pub fn lower_with(
         }
     };
     policies::keep_read_orders(&mut root, OrderReader::STREAM)?;
-    let relied = lowering.said.into_lines();
+    let (rules, interleaved) = (lowering.applied.names(), lowering.interleaving.shows());
+    let chooses_by_statistics = lowering.chooses_by_statistics.get();
+    let relied = lowering.into_lines_said();
     let uses_connections = !relied.is_empty();
     choices.extend(relied);
     Ok(PhysicalPlan {
         root,
-        rules: lowering.applied.names(),
+        rules,
         choices,
         uses_connections,
-        uses_statistics: has_choice || may_count || options.estimate || lowering.chooses_by_statistics.get(),
+        uses_statistics: has_choice || may_count || options.estimate || chooses_by_statistics,
         mutating,
-        interleaved: lowering.interleaving.shows(),
-        pinned: mutating || traversal.uses_side_effects() || !configuration.side_effects.is_empty(),
+        interleaved,
+        pinned: mutating || effects.uses_side_effects || !configuration.side_effects.is_empty(),
         requirements,
         side_effects: configuration.side_effects.clone(),
         reducers: configuration.reducers.clone(),
@@ -170,9 +178,9 @@ struct Lowering<'a> {
     /// The names of the loops around the step that is being lowered, outermost first.
     loops: RefCell<Vec<Option<Name>>>,
     /// The labels of all steps of the whole traversal.
-    labels_given: FastSet<Name>,
+    labels_given: FastSet<&'a Name>,
     /// The labels that steps read; empty if rows keep whole paths.
-    labels_read: HashSet<&'a Name>,
+    labels_read: FastSet<&'a Name>,
     /// The names of all side effects that have a value at some time.
     side_effects: FastSet<Name>,
     /// Decides to which steps rows come one at a time.
@@ -198,6 +206,11 @@ struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
+    /// What the plan relies on, in lines for `explain()`.
+    fn into_lines_said(self) -> Vec<String> {
+        self.said.into_lines()
+    }
+
     /// Lowers a chain. Also returns whether its output is ordered. `existence_only`: the caller only looks at whether
     /// there is a result.
     fn pipeline(&self, traversal: &Traversal, existence_only: bool) -> Result<(Pipeline, bool)> {

@@ -9,37 +9,57 @@ use crate::logical::{
     Configuration, Effect, Emit, Enters, Name, PathUse, Repeat, Sack, SackUse, Step, StepNode, Traversal, Until,
 };
 
+/// What the steps of a whole traversal do besides their results, and what they show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraversalEffects {
+    /// True if it writes to the graph, or reads or writes a file.
+    pub is_mutating: bool,
+    /// True if it reads or writes a file.
+    pub uses_files: bool,
+    /// True if it calls services.
+    pub calls_services: bool,
+    /// True if a step adds to a side effect.
+    pub fills_side_effects: bool,
+    /// True if its operators share something that only one node has: side effects, the state of a service, a clock, or
+    /// one sequence of random numbers.
+    pub uses_side_effects: bool,
+    /// True if it shows, compares or keeps whole paths.
+    pub shows_paths: bool,
+}
+
+impl TraversalEffects {
+    fn add(&mut self, step: &Step) {
+        let traits = step.traits();
+        let fills = traits.fills.is_some();
+        self.fills_side_effects |= fills;
+        self.shows_paths |= traits.path == PathUse::Shows;
+        self.uses_side_effects |= fills;
+        match traits.effect {
+            Effect::None | Effect::Shuffles | Effect::Fails => {}
+            Effect::Writes => self.is_mutating = true,
+            Effect::File => (self.is_mutating, self.uses_files) = (true, true),
+            Effect::Service => (self.calls_services, self.uses_side_effects) = (true, true),
+            Effect::CollectsSideEffects | Effect::Clock | Effect::Chance => self.uses_side_effects = true,
+        }
+    }
+}
+
 impl Traversal {
+    /// What its steps do besides their results: all answers in one pass.
+    pub fn effects(&self) -> TraversalEffects {
+        let mut effects = TraversalEffects::default();
+        self.visit(&mut |node| effects.add(&node.step));
+        effects
+    }
+
     /// Returns true if it writes to the graph, or reads or writes a file.
     pub fn is_mutating(&self) -> bool {
-        self.any(|step| matches!(step.traits().effect, Effect::Writes | Effect::File))
+        self.effects().is_mutating
     }
 
     /// Returns true if a step of it adds to a side effect.
     pub fn fills_side_effects(&self) -> bool {
-        self.any(Step::fills_side_effect)
-    }
-
-    /// Returns true if it calls services.
-    pub fn calls_services(&self) -> bool {
-        self.any(|step| step.traits().effect == Effect::Service)
-    }
-
-    /// Returns true if it reads or writes a file.
-    pub fn uses_files(&self) -> bool {
-        self.any(|step| step.traits().effect == Effect::File)
-    }
-
-    /// Returns true if its operators share something that only one node has: side effects, the state of a service, a
-    /// clock, or one sequence of random numbers.
-    pub fn uses_side_effects(&self) -> bool {
-        self.any(|step| {
-            step.fills_side_effect()
-                || match step.traits().effect {
-                    Effect::CollectsSideEffects | Effect::Service | Effect::Clock | Effect::Chance => true,
-                    Effect::None | Effect::Writes | Effect::File | Effect::Shuffles | Effect::Fails => false,
-                }
-        })
+        self.effects().fills_side_effects
     }
 }
 
@@ -123,9 +143,9 @@ pub fn names_read(traversal: &Traversal) -> Vec<Name> {
 }
 
 /// All labels of the steps of a traversal.
-pub fn labels_given(traversal: &Traversal) -> FastSet<Name> {
+pub fn labels_given(traversal: &Traversal) -> FastSet<&Name> {
     let mut labels = FastSet::default();
-    traversal.visit(&mut |node| labels.extend(node.labels.iter().cloned()));
+    traversal.visit(&mut |node| labels.extend(&node.labels));
     labels
 }
 

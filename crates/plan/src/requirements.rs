@@ -50,9 +50,3 @@ pub fn requirements(traversal: &Traversal, configuration: &Configuration) -> Req
         seed: configuration.seed,
     }
 }
-
-/// `Full` if a step shows whole paths. Rules must then keep the object of every step.
-pub fn path_shown(traversal: &Traversal, configuration: &Configuration) -> PathRequirement {
-    let shown = configuration.path || traversal.any(|step| step.traits().path == PathUse::Shows);
-    if shown { PathRequirement::Full } else { PathRequirement::None }
-}

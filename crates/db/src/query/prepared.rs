@@ -15,9 +15,11 @@ use mangrove_flow::schedule::Tenant;
 use mangrove_graph::statistics::Statistics;
 use mangrove_graph::{Catalog, GraphView, IdRule, IndexId, IndexInfo, IndexRange, KeyId, LabelSetId, Result, Value};
 use mangrove_gremlin::{Bytecode, Terminal};
-use mangrove_plan::literals::{self, Guard, Literals};
+use mangrove_plan::literals::{Guard, Literals};
 use mangrove_plan::logical::{Configuration, Traversal};
-use mangrove_plan::{CountValues, GraphFacts, GraphSample, KnownConnections, PlanOptions, RunValues, UsableIndex};
+use mangrove_plan::{
+    CountValues, GraphFacts, GraphSample, KnownConnections, PlanOptions, RunValues, TraversalEffects, UsableIndex,
+};
 use mangrove_steps::ViewSample;
 use mangrove_store::Store;
 use mangrove_txn::TransactionManager;
@@ -48,8 +50,8 @@ pub(super) struct PreparedShape {
     rules: Vec<&'static str>,
     options: PlanOptions,
     answer: AnswerKind,
-    calls_services: bool,
-    uses_files: bool,
+    /// What the steps of the rewritten traversal do besides their results.
+    effects: TraversalEffects,
     /// True if the order of its steps or filters may be chosen by the statistics of a graph, or rows are estimated from
     /// them.
     may_use_statistics: bool,
@@ -66,8 +68,6 @@ pub(super) struct PreparedShape {
     own_bytes: usize,
     /// The figures of all its plans together.
     figures: Arc<PlanFigures>,
-    /// The traversal without values, for people.
-    shown: Box<str>,
 }
 
 /// A traversal to be prepared.
@@ -102,11 +102,11 @@ impl PreparedShape {
         };
         let mut steps = 0;
         traversal.visit(&mut |_| steps += 1);
+        let effects = traversal.effects();
         Ok(PreparedShape {
             source: given.source.into(),
             guards: literals.into_guards(),
-            calls_services: traversal.calls_services(),
-            uses_files: traversal.uses_files(),
+            effects,
             may_use_statistics: options.estimate
                 || mangrove_plan::may_reorder(&traversal, &configuration, options.planner)
                 || mangrove_plan::may_order_filters(&traversal),
@@ -121,7 +121,6 @@ impl PreparedShape {
             planned_without_facts: Mutex::default(),
             own_bytes: size_of::<Self>() + steps * STEP_BYTES,
             figures: Arc::new(PlanFigures::expected(steps * PLANNED_STEP_BYTES)),
-            shown: literals::shown(given.bytecode).into(),
         })
     }
 
@@ -134,7 +133,7 @@ impl PreparedShape {
     /// counted with what they usually take.
     pub fn bytes(&self) -> usize {
         let guards = self.guards.capacity() * size_of::<Guard>();
-        self.own_bytes + guards + self.shown.len() + self.figures.bytes()
+        self.own_bytes + guards + self.figures.bytes()
     }
 
     /// What the plan relies on of the literals.
@@ -145,11 +144,6 @@ impl PreparedShape {
     /// The figures of all its plans together.
     pub fn figures(&self) -> &PlanFigures {
         &self.figures
-    }
-
-    /// The traversal without values.
-    pub fn shown(&self) -> &str {
-        &self.shown
     }
 
     /// The traversal source that it names.
@@ -231,17 +225,17 @@ impl Prepared {
 
     /// Returns true if the traversal writes.
     pub fn is_mutating(&self) -> bool {
-        self.shape.answer != AnswerKind::Explain && self.shape.traversal.is_mutating()
+        self.shape.answer != AnswerKind::Explain && self.shape.effects.is_mutating
     }
 
     /// Returns true if the traversal calls services (`call()`).
     pub fn calls_services(&self) -> bool {
-        self.shape.calls_services
+        self.shape.effects.calls_services
     }
 
     /// Returns true if the traversal reads or writes files (`io()`).
     pub(crate) fn uses_files(&self) -> bool {
-        self.shape.uses_files
+        self.shape.effects.uses_files
     }
 
     /// The traversal source it names.

@@ -37,8 +37,9 @@ use super::preconditions::{self, Checked};
 use super::selectivity::{labels_of, narrowed, part_of_edges};
 use super::{Atom, QueryGraph, Variable};
 use crate::facts::{Figures, GraphFacts};
+use crate::label_sets::Sets;
 use crate::logical::{Configuration, Name, Traversal};
-use crate::physical::EdgesOf;
+use crate::physical::{EdgesOf, Requirements};
 
 /// The vertices that a label, and a graph without statistics, is taken to have.
 const UNKNOWN_VERTICES: f64 = 10_000.0;
@@ -83,6 +84,11 @@ impl<'a> Estimates<'a> {
         self.checked.get_or_insert_with(|| preconditions::check(traversal, configuration))
     }
 
+    /// What rows of the traversal keep, if [`Self::checked`] has told.
+    pub fn needs(&self) -> Option<&Requirements> {
+        self.checked.as_ref().and_then(|checked| checked.as_ref().ok())
+    }
+
     /// Those of a graph. They are kept if the last graph had the same variables and atoms.
     pub(super) fn of(&mut self, graph: &QueryGraph, facts: &'a GraphFacts) -> &Estimator<'a> {
         let is_same = |(variables, atoms, _): &(Vec<Variable>, Vec<Atom>, Estimator<'a>)| {
@@ -99,15 +105,12 @@ impl<'a> Estimates<'a> {
 }
 
 /// Label sets, ascending; `None`: all.
-struct LabelSets(Option<Vec<LabelSetId>>);
+struct LabelSets(Option<Sets>);
 
 impl LabelSets {
-    /// The label sets that have one of the names; all if there are no names.
-    fn of(names: &[&[Name]], figures: Option<&Figures>) -> Self {
-        let Some(figures) = figures.filter(|_| !names.is_empty()) else { return LabelSets(None) };
-        let takes = |labels: &[Name]| names.iter().all(|any| any.iter().any(|name| labels.contains(name)));
-        let sets = figures.labels.iter().filter(|(_, labels)| takes(labels)).map(|(set, _)| *set);
-        LabelSets(Some(sets.collect()))
+    /// The label sets that one name of each list takes; all if there are no lists.
+    fn of<'n>(lists: impl IntoIterator<Item = &'n [Name]>, figures: Option<&Figures>) -> Self {
+        LabelSets(figures.and_then(|figures| figures.sets.taken_by_each(lists)))
     }
 
     fn takes(&self, set: LabelSetId) -> bool {
@@ -136,8 +139,7 @@ impl<'a> Estimator<'a> {
         for (at, variable) in graph.variables.iter().enumerate() {
             let entry = graph.entry.as_ref().filter(|_| at == 0);
             let known = entry.into_iter().flat_map(|entry| &entry.known);
-            let labels: Vec<&[Name]> = known.chain(&variable.conditions).filter_map(labels_of).collect();
-            let sets = LabelSets::of(&labels, figures);
+            let sets = LabelSets::of(known.chain(&variable.conditions).filter_map(labels_of), figures);
             let taken = estimator.label_sets().filter(|label| sets.takes(label.label));
             let vertices = statistics.map_or(UNKNOWN_VERTICES, |_| taken.map(|label| label.vertices as f64).sum());
             let labels = estimator.label_sets().filter(|label| sets.takes(label.label));
@@ -150,8 +152,8 @@ impl<'a> Estimator<'a> {
         }
         for atom in &graph.atoms {
             let names = Some(&atom.labels[..]).filter(|labels| !labels.is_empty()).into_iter();
-            let names: Vec<&[Name]> = names.chain(atom.conditions.iter().filter_map(labels_of)).collect();
-            estimator.edges.push(LabelSets::of(&names, figures));
+            let names = names.chain(atom.conditions.iter().filter_map(labels_of));
+            estimator.edges.push(LabelSets::of(names, figures));
         }
         for (at, atom) in graph.atoms.iter().enumerate() {
             let passing = match atom.conditions.is_empty() {
@@ -350,6 +352,15 @@ impl<'a> Estimator<'a> {
         if self.statistics.is_none() {
             return 1.0 / UNKNOWN_VERTICES;
         }
+        if let Some(known) = self.memo.borrow().meeting(here, there) {
+            return known;
+        }
+        let part = self.estimated_meeting(variable, here, there);
+        self.memo.borrow_mut().keep_meeting(here, there, part);
+        part
+    }
+
+    fn estimated_meeting(&self, variable: usize, here: Place, there: Place) -> f64 {
         let memo = self.memo.borrow();
         let (here, there) = (&memo.at(here).parts, &memo.at(there).parts);
         let mut sum = 0.0;
@@ -415,7 +426,7 @@ impl<'a> Estimator<'a> {
     }
 
     fn counted_reach(&self, variable: usize, edges: &EdgesOf) -> Reach {
-        let names: &[&[Name]] = if edges.labels.is_empty() { &[] } else { &[&edges.labels] };
+        let names = Some(&edges.labels[..]).filter(|labels| !labels.is_empty());
         self.reach_of(variable, edges.direction, &LabelSets::of(names, self.figures))
     }
 

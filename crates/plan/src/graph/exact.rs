@@ -97,11 +97,8 @@ pub(super) fn search(
     }
     // Both walks of a join begin at vertices of the graph, not at rows that enter.
     let joins = bound > JOINED_AT_END && estimator.is_informed() && graph.entry.is_none();
-    for joined in if joins { joins_of_walk(graph) } else { Vec::new() } {
-        let cost = Tally::of(graph, estimator, &joined).cost;
-        if cost < bound {
-            (order, bound) = (Some((joined, cost)), cost);
-        }
+    if joins && let Some((joined, cost)) = join_of_walk(graph, estimator, bound) {
+        (order, bound) = (Some((joined, cost)), cost);
     }
     if !may_name || graph.atoms.is_empty() {
         return Search { order, is_cut: false };
@@ -147,7 +144,7 @@ pub(super) fn search(
                 if tally.cost >= bound {
                     continue;
                 }
-                keep(Entry { tally, last: Last::Made(from, hop) }, &mut points, &mut entries);
+                keep(&tally, Last::Made(from, hop), &mut points, &mut entries);
             }
         }
         let most = if followed >= first_join { followed / 2 } else { 0 };
@@ -167,7 +164,7 @@ pub(super) fn search(
                             (best, bound) = (Some(last), tally.cost);
                         }
                     } else if tally.cost < bound {
-                        keep(Entry { tally, last }, &mut points, &mut entries);
+                        keep(&tally, last, &mut points, &mut entries);
                     }
                 }
             }
@@ -182,16 +179,16 @@ pub(super) fn search(
 type Points = HashMap<u64, usize, BuildHasherDefault<OfPoint>>;
 
 /// Keeps an order, if no cheaper one reaches the same point.
-fn keep<'g>(entry: Entry<'g>, points: &mut Points, entries: &mut Vec<Entry<'g>>) {
-    match points.entry(point(&entry.tally.progress)) {
+fn keep<'g>(tally: &Tally<'g>, last: Last, points: &mut Points, entries: &mut Vec<Entry<'g>>) {
+    match points.entry(point(&tally.progress)) {
         Vacant(free) => {
             free.insert(entries.len());
-            entries.push(entry);
+            entries.push(Entry { tally: *tally, last });
         }
         Occupied(known) => {
             let known = &mut entries[*known.get()];
-            if entry.tally.cost < known.tally.cost {
-                *known = entry;
+            if tally.cost < known.tally.cost {
+                *known = Entry { tally: *tally, last };
             }
         }
     }
@@ -308,26 +305,56 @@ fn built<'g>(graph: &'g QueryGraph, entries: &[Entry<'_>], last: Last, begin: us
     building
 }
 
-/// If the graph is one walk: the joins of its two directions, at each variable between its ends, that need no names.
-fn joins_of_walk(graph: &QueryGraph) -> Vec<Order> {
+/// If the graph is one walk: the cheapest join of its two directions, at a variable between its ends, that needs no names.
+/// Also returns its cost, which is less than the bound.
+fn join_of_walk(graph: &QueryGraph, estimator: &Estimator<'_>, bound: f64) -> Option<(Order, f64)> {
     let atoms_of =
         |variable: usize| graph.atoms.iter().filter(move |atom| atom.from == variable || atom.to == variable);
     let count = graph.variables.len();
     let ends: Vec<usize> = (0..count).filter(|variable| atoms_of(*variable).count() == 1).collect();
-    let [first, second] = ends[..] else { return Vec::new() };
+    let [first, second] = ends[..] else { return None };
     let is_walk = (0..count).all(|variable| atoms_of(variable).count() <= 2) && graph.atoms.len() + 1 == count;
     let begins_between = (0..count).any(|at| graph.is_pinned(at) && !ends.contains(&at));
     if graph.reads_names || !is_walk || begins_between {
-        return Vec::new();
+        return None;
     }
-    let between = (0..count).filter(|variable| !ends.contains(variable));
-    let joined = between.filter_map(|at| {
-        let mut building = straight_to(graph, first, at)?;
-        building.join(straight_to(graph, second, at)?, at);
-        building.make_tests();
-        Some(building.order)
-    });
-    joined.filter(|order| !order.reads_names(graph)).collect()
+    let (there, back) = (between(graph, estimator, first)?, between(graph, estimator, second)?);
+    let (mut best, mut bound) = (None, bound);
+    for (tally, other) in there.iter().zip(back.iter().rev()) {
+        let at = tally.progress.current;
+        debug_assert_eq!(at, other.progress.current);
+        let mut tally = *tally;
+        tally.join(*other, at);
+        tally.make_tests();
+        tally.leave();
+        if tally.cost < bound && !tally.progress.reads_names {
+            (best, bound) = (Some(at), tally.cost);
+        }
+    }
+    let at = best?;
+    let mut building = straight_to(graph, first, at)?;
+    building.join(straight_to(graph, second, at)?, at);
+    building.make_tests();
+    Some((building.order, bound))
+}
+
+/// The tallies at each variable between the ends of a walk that begins at one of them, without names; `None` if rows go
+/// back on the way.
+fn between<'g>(graph: &'g QueryGraph, estimator: &'g Estimator<'g>, end: usize) -> Option<Vec<Tally<'g>>> {
+    let mut tally = Tally::begin(graph, estimator, end, false);
+    tally.make_tests();
+    let mut tallies = Vec::with_capacity(graph.atoms.len());
+    for _ in 1..graph.atoms.len() {
+        tally.make(hop_on(&tally.progress)?);
+        tally.make_tests();
+        tallies.push(tally);
+    }
+    Some(tallies)
+}
+
+/// The hop from where rows are.
+fn hop_on(progress: &Progress<'_>) -> Option<Move> {
+    progress.hops().find(|hop| matches!(hop, Move::Hop { from, .. } if *from == progress.current))
 }
 
 /// The order that goes straight on from the end of a walk to one of its variables.
@@ -335,9 +362,7 @@ fn straight_to(graph: &QueryGraph, start: usize, until: usize) -> Option<Buildin
     let mut building = Building::begin(graph, start);
     building.make_tests();
     while building.progress.current != until {
-        let current = building.progress.current;
-        let goes_on = |hop: &Move| matches!(hop, Move::Hop { from, .. } if *from == current);
-        let hop = building.progress.hops().find(goes_on)?;
+        let hop = hop_on(&building.progress)?;
         building.make(hop);
         building.make_tests();
     }

@@ -1,7 +1,7 @@
 //! What was estimated of the hops of a query graph, so that it is estimated once.
 
 use mangrove_graph::statistics::EdgeTable;
-use mangrove_graph::{Direction, LabelSetId};
+use mangrove_graph::{Direction, FastMap, LabelSetId};
 
 use super::QueryGraph;
 
@@ -9,7 +9,7 @@ use super::QueryGraph;
 const COMPARED_MAX: usize = 8;
 
 /// The number of [`Whereabouts`]. Greedy orders from six variables and a search make at most some ten thousand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Place(u16);
 
 /// The part of a variable's rows that are at vertices of a label set, and came along edges of a table.
@@ -63,6 +63,8 @@ pub(super) struct Memo {
     followed: Vec<[Option<f64>; 2]>,
     /// The direction of each atom.
     directions: Vec<Direction>,
+    /// For two places of a variable, the part of pairs of rows that are at the same vertex.
+    meeting: FastMap<(Place, Place), f64>,
 }
 
 /// What is known of an atom at a place.
@@ -77,7 +79,14 @@ impl Memo {
     pub fn new(graph: &QueryGraph) -> Self {
         let directions: Vec<Direction> = graph.atoms.iter().map(|atom| atom.direction).collect();
         let atoms = directions.len();
-        Memo { atoms, places: Vec::new(), of_places: Vec::new(), followed: vec![[None; 2]; atoms], directions }
+        Memo {
+            atoms,
+            places: Vec::new(),
+            of_places: Vec::new(),
+            followed: vec![[None; 2]; atoms],
+            directions,
+            meeting: FastMap::default(),
+        }
     }
 
     /// The number of a place. Equal ones have one number.
@@ -134,5 +143,14 @@ impl Memo {
     pub fn keep_followed(&mut self, atom: usize, direction: Direction, edges: f64) {
         let side = self.side(atom, direction);
         self.followed[atom][side] = Some(edges);
+    }
+
+    /// The part of pairs of rows at two places of a variable that are at the same vertex.
+    pub fn meeting(&self, here: Place, there: Place) -> Option<f64> {
+        self.meeting.get(&(here, there)).copied()
+    }
+
+    pub fn keep_meeting(&mut self, here: Place, there: Place, part: f64) {
+        self.meeting.insert((here, there), part);
     }
 }

@@ -62,12 +62,10 @@ pub(super) fn part_of_edges(conditions: &[Condition], edges: f64, facts: &GraphF
 /// The part of elements that each condition leaves. If the conditions name labels of vertices, indexes and statistics
 /// tell; otherwise the forms of the tests do.
 pub(super) fn parts_left(conditions: &[Condition], facts: &GraphFacts) -> Vec<f64> {
-    let names: Vec<&[Name]> = conditions.iter().filter_map(labels_of).collect();
     let mut labels = Vec::new();
-    if let Some(figures) = facts.figures.as_ref().filter(|_| !names.is_empty()) {
-        let takes = |known: &[Name]| names.iter().all(|any| any.iter().any(|name| known.contains(name)));
-        let sets = figures.labels.iter().filter(|(_, known)| takes(known));
-        labels.extend(sets.filter_map(|(set, _)| Some((*set, figures.statistics.label(*set)?.vertices))));
+    if let Some(figures) = &facts.figures {
+        let sets = figures.sets.taken_by_each(conditions.iter().filter_map(labels_of)).unwrap_or_default();
+        labels.extend(sets.into_iter().filter_map(|set| Some((set, figures.statistics.label(set)?.vertices))));
     }
     let labels = largest(labels);
     let all = labels.iter().map(|(_, vertices)| *vertices as f64).sum::<f64>();

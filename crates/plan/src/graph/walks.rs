@@ -28,7 +28,7 @@ use crate::physical::EdgesOf;
 use crate::sampling::{Begin, Drawn, DrawnEdges, SampleGraph};
 
 /// Orders that are expected to cost more, in nanoseconds, are walked.
-pub(super) const WALKED: f64 = 20_000_000.0;
+pub(super) const WALKED: f64 = 50_000_000.0;
 
 /// The part of the expected time that walks may take.
 const PART: f64 = 0.005;

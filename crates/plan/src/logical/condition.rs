@@ -1,9 +1,11 @@
 //! The tests of filters: conditions on elements, tests of values, and tests between step labels.
 
 use mangrove_gremlin::{Comparison, TextOperation};
+use smallvec::smallvec;
 
 use super::function::ValueType;
 use super::operand::{Name, Operand};
+use super::traits::Names;
 
 /// A condition on an element.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,9 +72,9 @@ pub enum LabelTest {
 
 impl LabelTest {
     /// The names in the order in which the test contains them. `by()`s rotate over them in this order.
-    pub fn names(&self) -> Vec<&Name> {
+    pub fn names(&self) -> Names<'_> {
         match self {
-            LabelTest::Compare(_, name) | LabelTest::Text(_, name) => vec![name],
+            LabelTest::Compare(_, name) | LabelTest::Text(_, name) => smallvec![name],
             LabelTest::Within(names) | LabelTest::Without(names) => names.iter().collect(),
             LabelTest::And(tests) | LabelTest::Or(tests) => tests.iter().flat_map(LabelTest::names).collect(),
             LabelTest::Not(test) => test.names(),

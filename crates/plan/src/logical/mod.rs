@@ -35,7 +35,7 @@ pub use nested::Enters;
 pub use operand::{Name, Operand};
 pub use policy::{InstanceOrder, Priority, PriorityOf, ScopePolicy, WorkOrder, WorkOrders};
 pub use subset::Subset;
-pub use traits::{Effect, PathUse, SackUse, StepTraits};
+pub use traits::{Effect, Names, PathUse, SackUse, StepTraits};
 
 /// The services of `call()` that only read the graph. A read-only traversal may call them.
 pub const GRAPH_SERVICES: [&str; 2] = ["tinker.degree.centrality", "tinker.search"];

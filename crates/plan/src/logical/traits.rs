@@ -5,6 +5,7 @@
 //! this table. The table describes the step itself, not the traversals nested in it.
 
 use mangrove_gremlin::{Order, Pop};
+use smallvec::SmallVec;
 
 use super::expression::Part;
 use super::function::{CollectionFunction, Function};
@@ -55,6 +56,9 @@ pub enum SackUse {
     Normalizes,
 }
 
+/// Names of step labels or side effects. Most steps read two at most.
+pub type Names<'a> = SmallVec<[&'a Name; 2]>;
+
 /// The row of the table for a step.
 #[derive(Clone, Debug)]
 pub struct StepTraits<'a> {
@@ -75,7 +79,7 @@ pub struct StepTraits<'a> {
     /// The side effect that it adds to, if any.
     pub fills: Option<&'a Name>,
     /// The names of step labels or side effects whose values it reads.
-    pub names_read: Vec<&'a Name>,
+    pub names_read: Names<'a>,
     /// True if it reads more of the labels that it names than the newest object.
     pub reads_older: bool,
     /// True if it reads the value of a label or side effect whose name is known only when the query runs.
@@ -96,7 +100,7 @@ impl<'a> StepTraits<'a> {
             walks: false,
             cuts: false,
             fills: None,
-            names_read: Vec::new(),
+            names_read: SmallVec::new(),
             reads_older: false,
             reads_any_name: false,
             levels: 0,

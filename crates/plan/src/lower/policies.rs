@@ -43,7 +43,9 @@ impl Lowering<'_> {
             () if is_ordered => Some("results leave in the order of the rows"),
             () if self.mutating => Some("the traversal writes"),
             () if self.interleaving.shows() => Some("a side effect shows the order of the rows"),
-            () if traversals.iter().any(Traversal::uses_side_effects) => Some("its steps share side effects"),
+            () if traversals.iter().any(|nested| nested.effects().uses_side_effects) => {
+                Some("its steps share side effects")
+            }
             () if self.requirements.seed.is_some() => Some("a seed fixes the order of random numbers"),
             () => None,
         }

@@ -43,7 +43,8 @@ fn tests_existence(traversal: &Traversal, literals: &Literals<'_>) -> Option<boo
         return None;
     };
     let labeled = !count.labels.is_empty() || !is.labels.is_empty();
-    if labeled || traversal.is_mutating() || traversal.uses_side_effects() {
+    let effects = traversal.effects();
+    if labeled || effects.is_mutating || effects.uses_side_effects {
         return None;
     }
     let (number, some) = match comparison {

@@ -69,10 +69,11 @@ pub fn rewrite_with(
     literals: &Literals<'_>,
 ) -> Vec<&'static str> {
     // otherV() reads the path, but does not show it: a rule may replace it and the step before it by one hop.
-    let path = crate::requirements::path_shown(traversal, configuration);
+    let effects = traversal.effects();
+    let path = if configuration.path || effects.shows_paths { PathRequirement::Full } else { PathRequirement::None };
     let Configuration { policy, sack, one_bulk, productive_by, .. } = configuration;
     let is_configured = !policy.is_default() || sack.is_some() || *one_bulk;
-    let work_shows = is_configured || traversal.is_mutating() || traversal.uses_side_effects();
+    let work_shows = is_configured || effects.is_mutating || effects.uses_side_effects;
     let facts = Facts { path, work_shows, productive_by: productive_by.is_some(), literals };
     let is_on = |rule: &&Rule| !configuration.rules_off.contains(&rule.name);
     let mut changes = |rule: &&Rule| nested::apply_everywhere(traversal, rule, &facts);

@@ -327,14 +327,14 @@ impl PagesLeft {
         self.0.iter().map(|(_, pages)| pages.len()).sum()
     }
 
-    /// Returns the tablet and the number of a page: of the page at hand for 0.
-    fn at(&self, mut at: usize) -> Option<(usize, usize)> {
-        self.0.iter().find_map(|(tablet, pages)| match at.checked_sub(pages.len()) {
-            None => Some((*tablet, pages.start + at)),
-            Some(rest) => {
-                at = rest;
-                None
-            }
+    /// The tablet and the number of each `step`th page, from one on. The page at hand is number 0.
+    fn every(&self, step: usize, first: usize) -> impl Iterator<Item = (usize, usize)> {
+        let mut skipped = first;
+        self.0.iter().flat_map(move |(tablet, pages)| {
+            let begin = pages.start + skipped;
+            let taken = pages.end.saturating_sub(begin).div_ceil(step);
+            skipped = (begin + taken * step).saturating_sub(pages.end);
+            (0..taken).map(move |at| (*tablet, begin + at * step))
         })
     }
 }
@@ -366,13 +366,13 @@ pub(crate) fn split(
     let step = count.div_ceil(LOOKED_PAGES_MAX);
     let wanted: Vec<(usize, usize)> = match labels {
         LabelFilter::Any => Vec::new(),
-        LabelFilter::Sets(_) => (1..count).step_by(step).filter_map(|at| left.at(at)).filter(is_wanted).collect(),
+        LabelFilter::Sets(_) => left.every(step, 1).filter(is_wanted).collect(),
     };
     let (tablet, page) = match wanted.get(wanted.len() / 2) {
         Some(middle) => *middle,
         // All pages were looked at.
         None if step == 1 && *labels != LabelFilter::Any => return None,
-        None => left.at(count.div_ceil(2))?,
+        None => left.every(1, count.div_ceil(2)).next()?,
     };
     let second = ScanCursor { tablet: tablet as u32, page: page as u32, offset: 0, until: cursor.until };
     cursor.until = (second.tablet, second.page);

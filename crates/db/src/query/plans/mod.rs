@@ -70,6 +70,8 @@ struct KeptShape {
     /// The plans of the shape, the one that was used last first. Never empty.
     variants: Vec<Arc<PreparedShape>>,
     key_bytes: usize,
+    /// The traversal with a `?` for every value, for people.
+    shown: Box<str>,
 }
 
 impl KeptShape {
@@ -81,7 +83,10 @@ impl KeptShape {
     }
 
     fn bytes(&self) -> usize {
-        ENTRY_BYTES + self.key_bytes + self.variants.iter().map(|variant| variant.bytes()).sum::<usize>()
+        ENTRY_BYTES
+            + self.key_bytes
+            + self.shown.len()
+            + self.variants.iter().map(|variant| variant.bytes()).sum::<usize>()
     }
 }
 
@@ -172,13 +177,14 @@ impl CachedPlans {
         self.settle(gone);
     }
 
-    /// Adds a plan to those of a shape, unless one that serves the literals has come meanwhile. Returns the plan that is
-    /// kept, with the position of its entry.
+    /// Adds a plan to those of a shape, which is shown as a text, unless one that serves the literals has come meanwhile.
+    /// Returns the plan that is kept, with the position of its entry.
     fn keep_shape(
         &mut self,
         key: Vec<u8>,
         made: Arc<PreparedShape>,
         literals: &[Value],
+        shown: String,
     ) -> (Arc<PreparedShape>, usize) {
         if let Some(known) = self.shape(&key, literals) {
             return known;
@@ -197,7 +203,7 @@ impl CachedPlans {
             self.use_shape(at);
             return (made, at);
         }
-        let shape = KeptShape { key_bytes: key.len(), variants: vec![made.clone()] };
+        let shape = KeptShape { key_bytes: key.len(), variants: vec![made.clone()], shown: shown.into() };
         let bytes = shape.bytes();
         self.plans += 1;
         let (at, gone) = self.recent.insert(key.into(), Kept::Shape(shape), bytes);
@@ -287,15 +293,15 @@ impl PlanCache {
             Kept::Shape(shape) => Some(shape),
             Kept::Text(_) => None,
         });
-        let plan = |plan: &Arc<PreparedShape>| KeptPlan {
+        let plan = |(shape, plan): (&KeptShape, &Arc<PreparedShape>)| KeptPlan {
             source: plan.source().into(),
-            shape: plan.shown().into(),
+            shape: shape.shown.clone().into(),
             guards: plan.guards().iter().map(ToString::to_string).collect(),
             hits: plan.figures().hits.load(Ordering::Relaxed),
             mean_micros: plan.figures().mean_micros(),
             bytes: plan.bytes() as u64,
         };
-        shapes.flat_map(|shape| &shape.variants).map(plan).collect()
+        shapes.flat_map(|shape| shape.variants.iter().map(move |plan| (shape, plan))).map(plan).collect()
     }
 
     /// The most bytes of all entries.
@@ -383,7 +389,7 @@ impl PlanCache {
         if key.len() > KEPT_KEY_BYTES_MAX {
             return Ok((Prepared::of_shape(made, literals.into()), None));
         }
-        let (shape, at) = self.kept.lock().keep_shape(key, made, &literals);
+        let (shape, at) = self.kept.lock().keep_shape(key, made, &literals, literals::shown(without));
         Ok((Prepared::of_shape(shape, literals.into()), Some(at)))
     }
 }

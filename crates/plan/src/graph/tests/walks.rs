@@ -249,9 +249,9 @@ fn cheap_orders_and_graphs_without_statistics_are_not_walked() {
 fn walks_end_in_time() {
     let script = "g.V().hasLabel('person').as('a').out('knows').out('knows').out('knows').where(eq('a')).values('n')";
     let (query, _) = graph_of(script).unwrap();
-    let facts = facts_with(circles(), 40_000.0);
+    let facts = facts_with(circles(), 100_000.0);
     let estimator = Estimator::new(&query, &facts);
-    let mut walks = Walks::new(&query, &estimator, &facts, 20e6).unwrap();
+    let mut walks = Walks::new(&query, &estimator, &facts, 50e6).unwrap();
     walks.walk(&choose::written(&query));
     assert!(estimator.learned.rows(0b11).is_some(), "there is time for two hops");
     assert!(estimator.learned.rows(0b111).is_none(), "there is none for the third");
