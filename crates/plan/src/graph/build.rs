@@ -289,7 +289,7 @@ impl Builder {
             Comparison::Eq if is_itself => self.unify(left, right),
             Comparison::Neq if is_itself => {
                 let kind = TestKind::Differ(left, right);
-                self.graph.tests.push(Test { kind, reads: 1 << left | 1 << right, position: node.position });
+                self.graph.tests.push(Test::new(kind, 1 << left | 1 << right, node.position));
             }
             _ if !by.is_empty() && by.iter().all(is_part) => self.test(node, 1 << left | 1 << right, start.is_none()),
             _ => return false,
@@ -302,7 +302,7 @@ impl Builder {
         let of = of_object.then_some(self.current);
         let reads = reads | of.map_or(0, |of| 1 << of);
         let kind = TestKind::Step(node.step.clone(), of);
-        self.graph.tests.push(Test { kind, reads, position: node.position });
+        self.graph.tests.push(Test::new(kind, reads, node.position));
     }
 
     /// Makes two variables one.

@@ -10,7 +10,7 @@
 //! cheaper order. It also keeps where that order expects the rows, with which degrees.
 //!
 //! An order that costs as much as one that is known is not followed further. If more than [`PAIRS_MAX`] moves would be
-//! looked at, the search ends without an order. It does so earlier if it would take a tenth of the time that it can
+//! looked at, the search ends without an order. It does so earlier if it would take a hundredth of the time that it can
 //! save ([`PAIR`]).
 //!
 //! Orders along a walk from one of its ends need no names, so they merge rows. They have other costs. There are only two
@@ -35,8 +35,9 @@ use super::{Move, Order, QueryGraph};
 /// The most pairs of a point and a next atom that are looked at.
 pub(super) const PAIRS_MAX: usize = 4_096;
 
-/// The cost of the known order in nanoseconds, for which one pair may be looked at. That takes about a tenth as long.
-const PAIR: f64 = 1_000.0;
+/// The cost of the known order in nanoseconds, for which one pair may be looked at. That takes about a hundredth as
+/// long.
+const PAIR: f64 = 7_000.0;
 
 /// If the known order costs more, in nanoseconds, joins of any walks are searched, too.
 const JOINED: f64 = 5_000_000.0;
@@ -47,11 +48,15 @@ const JOINED_AT_END: f64 = 1_000_000.0;
 /// The part of the pairs that may be looked at, which as many joins take about as long as.
 const JOINS: usize = 8;
 
-/// The cost of the known order in nanoseconds, for which two points may be compared. That takes about a fiftieth as long.
-const COMPARED: f64 = 100.0;
+/// The cost of the known order in nanoseconds, for which two points may be compared. That takes about a hundredth as
+/// long.
+const COMPARED: f64 = 200.0;
 
 /// The most comparisons.
 const COMPARISONS_MAX: usize = 1 << 17;
+
+/// The points that most searches reach.
+const ENTRIES: usize = 64;
 
 /// What a search found.
 pub(super) struct Search {
@@ -103,7 +108,7 @@ pub(super) fn search(
     if !may_name || graph.atoms.is_empty() {
         return Search { order, is_cut: false };
     }
-    let (mut entries, mut pairs): (Vec<Entry<'_>>, usize) = (Vec::new(), 0);
+    let (mut entries, mut pairs): (Vec<Entry<'_>>, usize) = (Vec::with_capacity(ENTRIES), 0);
     // A walk that is joined may begin where no order of all atoms can.
     let others = (0..graph.variables.len()).filter(|variable| joins && !starts.contains(variable));
     for start in starts.iter().copied().chain(others) {
@@ -131,8 +136,12 @@ pub(super) fn search(
                 if pairs > pairs_max {
                     return Search { order, is_cut: true };
                 }
+                let is_last = followed == graph.atoms.len();
+                if !is_last && entries[from].tally.least_after(hop) >= bound {
+                    continue;
+                }
                 let mut tally = entries[from].tally;
-                if followed == graph.atoms.len() {
+                if is_last {
                     end(&mut tally, hop);
                     if tally.cost < bound && (graph.reads_names || tally.progress.reads_names) {
                         (best, bound) = (Some(Last::Made(from, hop)), tally.cost);

@@ -53,6 +53,7 @@ use crate::logical::{Condition, Configuration, Name, Operand, Step, Traversal};
 use crate::options::{PlanOptions, Planner};
 use choose::Chosen;
 use estimate::Estimator;
+use filters::FilterCost;
 use preconditions::Declined;
 use progress::Progress;
 use segments::Segment;
@@ -177,9 +178,17 @@ impl Atom {
 #[derive(Clone, Debug)]
 struct Test {
     kind: TestKind,
+    /// What it costs, and what it leaves.
+    filter: FilterCost,
     /// The variables that it reads.
     reads: Set,
     position: Option<Position>,
+}
+
+impl Test {
+    fn new(kind: TestKind, reads: Set, position: Option<Position>) -> Self {
+        Test { filter: FilterCost::of(&kind), kind, reads, position }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -151,7 +151,7 @@ impl<'g> Tally<'g> {
         // A test that both walks make leaves the same rows.
         let both = self.progress.tests & other.progress.tests;
         let tests = self.progress.graph.tests.iter().enumerate().filter(|(test, _)| both & 1 << test != 0);
-        meeting /= tests.map(|(_, test)| FilterCost::of(&test.kind).left).product::<f64>();
+        meeting /= tests.map(|(_, test)| test.filter.left).product::<f64>();
         let (small, large) = (self.held.min(other.held), self.held.max(other.held));
         let pairs = small * large * meeting;
         // Merged rows of a walk are at each vertex once.
@@ -207,6 +207,21 @@ impl<'g> Tally<'g> {
         self.cost + self.held * cost::DEGREE
     }
 
+    /// The least that the order costs when it has made a move that is not its last, if equal rows are not merged before it.
+    pub fn least_after(&self, next: Move) -> f64 {
+        let graph = self.progress.graph;
+        match next {
+            Move::Hop { atom, from } => {
+                let ends = &graph.atoms[atom];
+                let hop = self.estimator.hop(atom, ends.direction_from(from), ends.other(from), self.at[from]);
+                let followed = self.held * hop.plain.min(hop.neighbors);
+                self.cost + self.held * cost::EXPAND + followed * cost::NEIGHBOR
+            }
+            Move::Close { atom, .. } if graph.atoms[atom].conditions.is_empty() => self.cost + self.held * cost::CLOSE,
+            Move::Close { .. } | Move::Test(_) | Move::Join { .. } => self.cost,
+        }
+    }
+
     /// Makes the last move of an order.
     pub fn make_last(&mut self, last: Move) {
         let graph = self.progress.graph;
@@ -253,8 +268,7 @@ impl<'g> Tally<'g> {
                 self.held *= edges;
             }
             Move::Test(test) => {
-                let kind = &graph.tests[test].kind;
-                let FilterCost { cost, left } = FilterCost::of(kind);
+                let FilterCost { cost, left } = graph.tests[test].filter;
                 self.cost += self.held * cost;
                 self.rows *= left;
                 self.held *= left;

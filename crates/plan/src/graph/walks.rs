@@ -18,10 +18,9 @@ use mangrove_graph::VertexId;
 use mangrove_gremlin::Comparison;
 
 use super::estimate::Estimator;
-use super::filters::FilterCost;
 use super::progress::Progress;
 use super::selectivity::look_up;
-use super::{Move, Order, QueryGraph, Set, TestKind};
+use super::{Move, Order, QueryGraph, Set, Test, TestKind};
 use crate::facts::GraphFacts;
 use crate::logical::{Condition, FilterKind, LabelTest, Step, Traversal};
 use crate::physical::EdgesOf;
@@ -228,11 +227,11 @@ impl<'g> Walks<'g> {
 
     fn make_tests(&self, sample: &mut Sample<'g>) -> Option<()> {
         while let Some(next @ Move::Test(test)) = sample.progress.tests().next() {
-            let kind = &self.graph.tests[test].kind;
+            let Test { kind, filter, .. } = &self.graph.tests[test];
             match self.passing(sample, kind) {
                 Some(passing) => sample.keep(&positions(passing.into_iter())),
                 None => {
-                    sample.each *= FilterCost::of(kind).left;
+                    sample.each *= filter.left;
                     sample.is_all = false;
                 }
             }

@@ -110,7 +110,7 @@ fn random(
             true => (TestKind::Step(Step::Identity, Some(a)), 1 << a),
             false => (TestKind::Differ(a, b), 1 << a | 1 << b),
         };
-        tests.push(Test { kind, reads, position: None });
+        tests.push(Test::new(kind, reads, None));
     }
     let reads_names = tests.iter().any(|test| test.reads.count_ones() > 1) || numbers.next() < 0.3;
     let sink = (numbers.next() < 0.5).then(|| numbers.skewed(count, 1));
