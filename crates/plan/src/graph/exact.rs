@@ -37,7 +37,7 @@ pub(super) const PAIRS_MAX: usize = 4_096;
 
 /// The cost of the known order in nanoseconds, for which one pair may be looked at. That takes about a hundredth as
 /// long.
-const PAIR: f64 = 7_000.0;
+const PAIR: f64 = 10_000.0;
 
 /// If the known order costs more, in nanoseconds, joins of any walks are searched, too.
 const JOINED: f64 = 5_000_000.0;

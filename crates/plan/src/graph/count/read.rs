@@ -67,6 +67,10 @@ pub(super) fn read(traversal: &Traversal, passes_check: impl FnOnce() -> bool) -
     let mut at = 1;
     while at < last {
         at += reader.take(&traversal.steps[at..last]).ok_or(Some("a step cannot be weighed"))?;
+        let graph = &reader.builder.graph;
+        if graph.atoms.len() >= graph.variables.len() {
+            return Err(Some("the pattern has a circle"));
+        }
     }
     let rest = &traversal.steps[steps..];
     if of == CountOf::EachRoot {
@@ -82,10 +86,9 @@ pub(super) fn read(traversal: &Traversal, passes_check: impl FnOnce() -> bool) -
     if pattern.graph.atoms.iter().any(|atom| !atom.conditions.is_empty()) {
         return Err(Some("a hop tests its edges"));
     }
-    match pattern.graph.atoms.len() {
-        atoms if atoms + 1 != pattern.graph.variables.len() => Err(Some("the pattern has a circle")),
-        atoms if atoms > MEMBERS_MAX => Err(Some("the pattern is too large")),
-        _ => Ok(pattern),
+    match pattern.graph.atoms.len() > MEMBERS_MAX {
+        true => Err(Some("the pattern is too large")),
+        false => Ok(pattern),
     }
 }
 
