@@ -25,7 +25,7 @@ use crate::report::{Growing, Row};
 const SUITE: Suite = Suite::Planning;
 
 /// How often a query is planned, and looked up. A run that measures nothing does so a few times.
-const PLANNED_COUNT: usize = 10_000;
+const PLANNED_COUNT: usize = 200;
 const PLANNED_COUNT_OF_TESTS: usize = 2;
 
 /// The pass mark of planning: this many nanoseconds, or this part of the run if that is more.

@@ -356,6 +356,9 @@ fn between<'g>(graph: &'g QueryGraph, estimator: &'g Estimator<'g>, end: usize) 
     for _ in 1..graph.atoms.len() {
         tally.make(hop_on(&tally.progress)?);
         tally.make_tests();
+        if tally.progress.reads_names {
+            return None;
+        }
         tallies.push(tally);
     }
     Some(tallies)

@@ -389,7 +389,8 @@ impl PlanCache {
         if key.len() > KEPT_KEY_BYTES_MAX {
             return Ok((Prepared::of_shape(made, literals.into()), None));
         }
-        let (shape, at) = self.kept.lock().keep_shape(key, made, &literals, literals::shown(without));
+        let shown = literals::shown(without);
+        let (shape, at) = self.kept.lock().keep_shape(key, made, &literals, shown);
         Ok((Prepared::of_shape(shape, literals.into()), Some(at)))
     }
 }
