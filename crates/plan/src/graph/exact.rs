@@ -10,8 +10,8 @@
 //! cheaper order. It also keeps where that order expects the rows, with which degrees.
 //!
 //! An order that costs as much as one that is known is not followed further. If more than [`PAIRS_MAX`] moves would be
-//! looked at, the search ends without an order. It does so earlier if it would take a hundredth of the time that it can
-//! save ([`PAIR`]).
+//! looked at, the search ends without an order. It does so earlier if it would take more than a hundredth of the time that
+//! it can save ([`PAIR`]), and more than some ten microseconds.
 //!
 //! Orders along a walk from one of its ends need no names, so they merge rows. They have other costs. There are only two
 //! of them, and a join of both at each variable between the ends. These are looked at by themselves.
@@ -32,8 +32,10 @@ use super::progress::{Building, Progress};
 use super::tally::Tally;
 use super::{Move, Order, QueryGraph};
 
-/// The most pairs of a point and a next atom that are looked at.
+/// The most pairs of a point and a next atom that are looked at, and the fewest after which a search ends early. These take
+/// some ten microseconds.
 pub(super) const PAIRS_MAX: usize = 4_096;
+const PAIRS_MIN: usize = 128;
 
 /// The cost of the known order in nanoseconds, for which one pair may be looked at. That takes about a hundredth as
 /// long.
@@ -92,7 +94,7 @@ pub(super) fn search(
     may_name: bool,
     mut bound: f64,
 ) -> Search {
-    let pairs_max = PAIRS_MAX.min((bound / PAIR) as usize);
+    let pairs_max = ((bound / PAIR) as usize).clamp(PAIRS_MIN, PAIRS_MAX);
     let mut order = None;
     for straight in starts.iter().filter_map(|start| straight(graph, *start)) {
         let cost = Tally::of(graph, estimator, &straight).cost;

@@ -30,7 +30,7 @@ pub(super) struct FilterCost {
 const DIFFER: FilterCost = FilterCost { cost: 5.0, left: 1.0 };
 /// A vertex has an edge.
 const EDGE: FilterCost = FilterCost { cost: 40.0, left: 0.5 };
-/// There is an edge to a bound variable.
+/// There is an edge, or a walk, to a bound variable.
 const CLOSING: FilterCost = FilterCost { cost: 90.0, left: 0.1 };
 /// Values of two variables are compared.
 const COMPARED: FilterCost = FilterCost { cost: 120.0, left: 0.5 };
@@ -68,10 +68,17 @@ impl FilterCost {
 
     /// The test whether a traversal has a result.
     fn of_traversal(traversal: &Traversal) -> Self {
-        let steps: Vec<&Step> = traversal.steps.iter().map(|node| &node.step).collect();
-        match steps[..] {
-            [Step::Expand { .. }] => EDGE,
-            [Step::Expand { .. }, Step::WherePredicate { test: LabelTest::Compare(Comparison::Eq, _), .. }] => CLOSING,
+        let mut steps = traversal.steps.iter().map(|node| &node.step).peekable();
+        let mut hops = 0;
+        while steps.next_if(|step| matches!(step, Step::Expand { .. })).is_some() {
+            hops += 1;
+        }
+        match (hops, steps.next(), steps.next()) {
+            (1, None, _) => EDGE,
+            // Hops that end at a bound variable find what one edge there would.
+            (1.., Some(Step::WherePredicate { test: LabelTest::Compare(Comparison::Eq, _), .. }), None) => {
+                FilterCost { cost: CLOSING.cost + f64::from(hops - 1) * EDGE.cost, ..CLOSING }
+            }
             _ => NESTED,
         }
     }
