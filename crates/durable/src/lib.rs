@@ -29,6 +29,7 @@ pub mod content;
 mod damage;
 pub mod disk;
 pub mod durable;
+pub mod home;
 pub mod lock;
 pub mod log;
 pub mod manifest;
