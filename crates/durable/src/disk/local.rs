@@ -4,7 +4,7 @@
 //! length. A directory is synced through a handle on it. New files and directories are accessible to their owner only,
 //! whatever the umask.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -56,6 +56,26 @@ impl LocalDisk {
         let file = self.failed(operation, path, options.open(self.at(path)))?;
         Ok(Arc::new(LocalFile { file, path: self.describe(path) }))
     }
+
+    /// The names of the wanted entries of a directory, ascending.
+    fn entries(&self, path: &str, is_wanted: fn(&DirEntry) -> io::Result<bool>) -> DiskResult<Vec<String>> {
+        let entries = match fs::read_dir(self.at(path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => self.failed("list", path, entries)?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = self.failed("list", path, entry)?;
+            // A name that is not UTF-8 is none of this program's.
+            if let Ok(name) = entry.file_name().into_string()
+                && self.failed("list", path, is_wanted(&entry))?
+            {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
 }
 
 impl Disk for LocalDisk {
@@ -93,19 +113,11 @@ impl Disk for LocalDisk {
     }
 
     fn list(&self, path: &str) -> DiskResult<Vec<String>> {
-        let entries = match fs::read_dir(self.at(path)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => self.failed("list", path, entries)?,
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            // A name that is not UTF-8 is none of this program's.
-            if let Ok(name) = self.failed("list", path, entry)?.file_name().into_string() {
-                names.push(name);
-            }
-        }
-        names.sort_unstable();
-        Ok(names)
+        self.entries(path, |_| Ok(true))
+    }
+
+    fn list_files(&self, path: &str) -> DiskResult<Vec<String>> {
+        self.entries(path, |entry| Ok(!entry.file_type()?.is_dir()))
     }
 
     fn free_space(&self) -> DiskResult<Option<u64>> {

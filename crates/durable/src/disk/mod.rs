@@ -99,6 +99,9 @@ pub trait Disk: Send + Sync + Debug {
     /// The names of the files and directories in a directory, ascending. A missing directory is empty.
     fn list(&self, path: &str) -> DiskResult<Vec<String>>;
 
+    /// The names of the files in a directory, ascending, without directories. A missing directory is empty.
+    fn list_files(&self, path: &str) -> DiskResult<Vec<String>>;
+
     /// Free bytes on the disk; `None` if the disk cannot tell.
     fn free_space(&self) -> DiskResult<Option<u64>>;
 

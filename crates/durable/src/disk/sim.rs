@@ -379,6 +379,17 @@ impl SimDisk {
         change(&mut self.state.lock()).map_err(|error| DiskError::new(operation, path, &error))
     }
 
+    /// The names of the wanted entries of a directory, ascending.
+    fn entries(&self, path: &str, is_wanted: fn(&SimNode) -> bool) -> DiskResult<Vec<String>> {
+        self.run("list", path, |state| {
+            state.check_power()?;
+            let within =
+                |(name, node): &(&String, &SimNode)| parent(name) == path && !name.is_empty() && is_wanted(node);
+            let names = state.names.iter().filter(within).map(|(name, _)| name);
+            Ok(names.map(|name| name.rsplit('/').next().unwrap_or(name).to_owned()).collect())
+        })
+    }
+
     fn handle(&self, path: &str, number: usize, read_only: bool) -> Arc<dyn DiskFile> {
         Arc::new(SimFile { disk: self.clone(), path: path.to_owned(), number, read_only })
     }
@@ -465,11 +476,11 @@ impl Disk for SimDisk {
     }
 
     fn list(&self, path: &str) -> DiskResult<Vec<String>> {
-        self.run("list", path, |state| {
-            state.check_power()?;
-            let names = state.names.keys().filter(|name| parent(name) == path && !name.is_empty());
-            Ok(names.map(|name| name.rsplit('/').next().unwrap_or(name).to_owned()).collect())
-        })
+        self.entries(path, |_| true)
+    }
+
+    fn list_files(&self, path: &str) -> DiskResult<Vec<String>> {
+        self.entries(path, |node| matches!(node, SimNode::File(_)))
     }
 
     fn free_space(&self) -> DiskResult<Option<u64>> {

@@ -29,7 +29,8 @@ fn check_contract(disk: &dyn Disk) {
     assert_eq!(read_file(disk, "wal/d").unwrap(), b"\0\0\0ab");
     assert_eq!(disk.open("wal/b").unwrap_err().kind(), ErrorKind::NotFound);
     assert!(disk.open_read("wal/d").unwrap().write_at(0, b"x").is_err());
-    assert!(disk.list("nowhere").unwrap().is_empty());
+    assert_eq!(disk.list_files("wal").unwrap(), ["d"]);
+    assert!(disk.list("nowhere").unwrap().is_empty() && disk.list_files("nowhere").unwrap().is_empty());
     let message = disk.open("nowhere/x").unwrap_err().to_string();
     assert!(message.contains("cannot open") && message.contains("nowhere/x"), "{message}");
 }

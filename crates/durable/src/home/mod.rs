@@ -22,21 +22,26 @@
 //! | [`source`](ByteSource) | bytes that are made while they are put |
 //! | [`wait`](WaitHome) | a typed method for each request, which waits for the answer |
 //! | [`memory`](MemoryHome) | a home in memory |
+//! | [`disk`](DiskHome) | a home in a directory |
+//! | `workers` | threads for requests that wait for a disk |
 //! | `contract` | the promises as tests |
 
 #[cfg(test)]
 pub(crate) mod contract;
+mod disk;
 mod error;
 mod memory;
 mod name;
 mod source;
 mod wait;
+mod workers;
 
 use std::fmt::Debug;
 use std::ops::Range;
 
 use bytes::Bytes;
 
+pub use disk::DiskHome;
 pub use error::{HomeError, HomeErrorKind};
 pub use memory::MemoryHome;
 pub use name::{NAME_BYTES_MAX, Name, PART_BYTES_MAX};
