@@ -24,14 +24,18 @@
 //! | [`memory`](MemoryHome) | a home in memory |
 //! | [`disk`](DiskHome) | a home in a directory |
 //! | `workers` | threads for requests that wait for a disk |
+//! | [`settle`] | whose object has a name, after lost answers |
+//! | `draw` | random draws from a seed |
 //! | `contract` | the promises as tests |
 
 #[cfg(test)]
 pub(crate) mod contract;
 mod disk;
+mod draw;
 mod error;
 mod memory;
 mod name;
+pub mod settle;
 mod source;
 mod wait;
 mod workers;
@@ -83,7 +87,7 @@ pub struct HomeTraits {
 pub enum Request {
     /// Puts an object if the name is free (HOME-1). The answer is [`Reply::Put`].
     ///
-    /// Neither `Taken` nor an error of kind `Unknown` tells whose object has the name: see `Settle`.
+    /// Neither `Taken` nor an error of kind `Unknown` tells whose object has the name: see [`settle`].
     PutNew {
         /// The name.
         name: Name,
