@@ -10,7 +10,8 @@
 //!   answered, and once a read, a list or [`Put::Taken`] showed it.
 //! - **HOME-4.** *Answered once.* Each request calls its completion exactly once, also if the home is dropped before.
 //! - **HOME-5.** *Honest about doubt.* An error of any kind but [`HomeErrorKind::Unknown`] means that the request
-//!   changed nothing and will change nothing. A [`Request::Delete`] is the exception: it may have deleted some names.
+//!   changed nothing and will change nothing. [`Request::Delete`] and [`Request::PutUnique`] are exceptions, which
+//!   callers simply send again: some names may be deleted, and the object may be there.
 //!
 //! Not promised: any order among requests under way, any order of a list, and any protection of a name that two callers
 //! give to [`Request::PutUnique`].
@@ -24,6 +25,7 @@
 //! | [`memory`](MemoryHome) | a home in memory |
 //! | [`disk`](DiskHome) | a home in a directory |
 //! | `workers` | threads for requests that wait for a disk |
+//! | `object` | a home in a bucket of an object store; with the feature `s3` |
 //! | [`settle`] | whose object has a name, after lost answers |
 //! | `draw` | random draws from a seed |
 //! | `contract` | the promises as tests |
@@ -35,6 +37,8 @@ mod draw;
 mod error;
 mod memory;
 mod name;
+#[cfg(feature = "s3")]
+pub mod object;
 pub mod settle;
 mod source;
 mod wait;
