@@ -1,6 +1,8 @@
 //! The contract of every home, as tests: one function that every implementation runs on an empty home, and two for what
 //! must survive when a home is opened again.
 
+#![allow(clippy::single_range_in_vec_init, reason = "a list of one range is what is meant")]
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier};
 

@@ -26,12 +26,15 @@
 //! | [`disk`](DiskHome) | a home in a directory |
 //! | `workers` | threads for requests that wait for a disk |
 //! | `object` | a home in a bucket of an object store; with the feature `s3` |
+//! | [`counting`], [`delay`] | another home, counted by kind of request; another home, as slow as a network |
 //! | [`settle`] | whose object has a name, after lost answers |
 //! | `draw` | random draws from a seed |
 //! | `contract` | the promises as tests |
 
 #[cfg(test)]
 pub(crate) mod contract;
+pub mod counting;
+pub mod delay;
 mod disk;
 mod draw;
 mod error;

@@ -19,6 +19,7 @@
 //! [`Settle`] decides, and neither waits nor sends anything; its owner does both, in real or simulated time.
 //! [`put_settled`] is an owner that waits.
 
+use std::iter;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -151,7 +152,7 @@ impl Settle {
     /// The first bytes; one more than all bytes, if all are compared, so that a longer object is another one.
     fn read(&self) -> Request {
         let count = self.object.identity_bytes.min(self.object.bytes.len() + 1) as u64;
-        Request::Ranges { name: self.object.name.clone(), ranges: vec![0..count] }
+        Request::Ranges { name: self.object.name.clone(), ranges: iter::once(0..count).collect() }
     }
 
     fn compare(&self, found: Bytes) -> Settled {

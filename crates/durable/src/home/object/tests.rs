@@ -1,6 +1,8 @@
 //! The contract on the client's own store in memory and, if one is named, on a real store; what errors say; what is sent
 //! again.
 
+#![allow(clippy::single_range_in_vec_init, reason = "a list of one range is what is meant")]
+
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,11 +1,10 @@
 //! Puts of objects whose bytes come from a source: in one request if they are few, and in parts otherwise.
 
+use bytes::Bytes;
 use futures_util::TryStreamExt;
 use futures_util::stream::FuturesUnordered;
 use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload};
-
-use bytes::Bytes;
 
 use super::super::{ByteSource, HomeError, HomeErrorKind, HomeResult};
 
@@ -16,8 +15,8 @@ const PART_BYTES: usize = 16 << 20;
 /// Parts that are sent at the same time, for one object.
 const PARTS_AT_ONCE: usize = 3;
 
-/// Puts an object. `failed` makes the error of a request that failed. If it fails, nothing is under the name, and the
-/// parts are dropped.
+/// Puts an object. `failed` makes the error of a request that failed. If the source fails, nothing is under the name, and
+/// the parts are dropped.
 pub(super) async fn put(
     store: &dyn ObjectStore,
     key: &Path,
@@ -27,11 +26,9 @@ pub(super) async fn put(
     let mut parts = Parts { source, rest: Bytes::new() };
     let first;
     (parts, first) = parts.next().await?;
-    let Some(first) = first else {
-        return Ok(drop(store.put(key, PutPayload::new()).await.map_err(|error| failed(&error))?));
-    };
+    let first = first.unwrap_or_default();
     if first.content_length() < PART_BYTES {
-        return Ok(drop(store.put(key, first).await.map_err(|error| failed(&error))?));
+        return store.put(key, first).await.map(drop).map_err(|error| failed(&error));
     }
     let mut upload = store.put_multipart(key).await.map_err(|error| failed(&error))?;
     let sent = send_parts(&mut *upload, parts, first, &failed).await;
