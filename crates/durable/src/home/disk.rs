@@ -90,7 +90,7 @@ struct Objects {
     disk: Arc<dyn Disk>,
     /// The number at which the search for a free name of a draft begins.
     next_draft: AtomicU64,
-    /// Objects whose names are known to be durable: at most those that there are.
+    /// Objects whose names are known to be durable: one entry for each that this process has seen and not deleted.
     durable: Mutex<HashSet<Name>>,
     /// Directories whose names are known to be durable.
     directories: Mutex<HashSet<String>>,
@@ -241,9 +241,13 @@ impl Objects {
 
     /// The error for a name that could not be made. If it may have been made all the same, the home fails.
     fn name_is_uncertain(&self, error: DiskError) -> HomeError {
-        use io::ErrorKind::{IsADirectory, PermissionDenied, ReadOnlyFilesystem};
+        use io::ErrorKind::{IsADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
+        if error.kind() == NotFound {
+            // Some other program has removed the directory or the draft. The next attempt makes both again.
+            self.directories.lock().clear();
+        }
         let is_certain =
-            error.is_full() || matches!(error.kind(), IsADirectory | PermissionDenied | ReadOnlyFilesystem);
+            error.is_full() || matches!(error.kind(), IsADirectory | NotFound | PermissionDenied | ReadOnlyFilesystem);
         if is_certain { error.into() } else { self.fail(&error) }
     }
 

@@ -83,7 +83,7 @@ pub trait Home: Send + Sync + Debug {
 /// Properties in which homes differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HomeTraits {
-    /// Returns true if objects survive the end of the process, and power cuts (HOME-3).
+    /// True if objects survive the end of the process, and power cuts (HOME-3).
     pub is_durable: bool,
     /// Two ranges with at most this many bytes between them are read faster as one range.
     pub gap_bytes: u64,

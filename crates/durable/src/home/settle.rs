@@ -73,7 +73,7 @@ pub struct Settle {
     pause: Duration,
     /// The state of the generator of jitter.
     jitter: u64,
-    /// Returns true if an attempt may have been carried out, so that no failure proves that the name is not ours.
+    /// True if an attempt may have been carried out, so that no failure proves that the name is not ours.
     is_in_doubt: bool,
 }
 

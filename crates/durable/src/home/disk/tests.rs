@@ -219,6 +219,19 @@ fn drafts_of_died_processes_are_hidden_and_can_be_removed() {
 }
 
 #[test]
+fn a_directory_that_was_removed_is_made_again() {
+    let scratch = Scratch::new("removed");
+    let home = scratch.open(0);
+    let put = |part: &str| home.put_new(&name(&format!("log/{part}")), Bytes::from_static(b"x"));
+    put("1").unwrap();
+    std::fs::remove_dir_all(scratch.0.join("log")).unwrap();
+    let error = put("2").unwrap_err();
+    assert_eq!(error.kind(), HomeErrorKind::Unavailable, "{error}");
+    assert_eq!(put("2"), Ok(Put::Done));
+    assert_eq!(home.list(&name("log")).unwrap(), [name("log/2")]);
+}
+
+#[test]
 fn requests_are_answered_though_the_home_is_dropped() {
     let scratch = Scratch::new("dropped");
     let home = scratch.open(2);
