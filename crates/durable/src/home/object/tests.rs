@@ -110,7 +110,6 @@ fn a_real_store_refuses_wrong_keys_and_buckets() {
             home.put_unique(&name("a/b"), pieces(&[b"x"])).unwrap_err(),
         ];
         for error in errors {
-            println!("{error}");
             assert_eq!(error.kind(), HomeErrorKind::Refused, "{error}");
             let text = error.message();
             assert!(text.contains(&options.bucket) && text.contains("refused/a") && text.contains(way_out), "{error}");
