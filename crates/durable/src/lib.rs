@@ -35,6 +35,7 @@ pub mod log;
 pub mod manifest;
 pub mod reading;
 pub mod recovery;
+pub mod stream;
 mod sync;
 #[cfg(test)]
 mod testing;

@@ -1,0 +1,353 @@
+//! An object of a stream: a header and the records of some commits, or one of the two ends of a stream.
+//!
+//! ```text
+//! header (136 bytes) │ set of tablets, padded to 8 bytes │ payload: records
+//! ```
+//!
+//! The table of all fields is in `docs/design/stream.md`. The checksum of the header covers all of it but the first 16
+//! bytes; magic and format are compared. The header has the checksum of the payload and its length. So the decoder finds
+//! every flipped byte and every cut, and it never panics. All integers are little-endian.
+//!
+//! The checksum of a header is also in the header of the next object. So a reader finds an object that belongs to
+//! another chain.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+
+use mangrove_graph::{Error, ErrorKind, TabletId};
+use uuid::Uuid;
+
+use crate::codec::{Malformed, Reader, put_varint};
+
+/// The version of the format. Later ones are refused (LOG-44).
+pub const FORMAT_VERSION: u32 = 1;
+/// Bytes of a header without a set of tablets. They include the nonce.
+pub const HEADER_BYTES: usize = 136;
+/// Bytes of the longest end of a stream.
+pub const END_BYTES_MAX: usize = 144;
+
+const MAGIC: [u8; 8] = *b"MGRVSTR\n";
+/// Where the header's checksum lies.
+const SUM: Range<usize> = 12..16;
+/// Where the part of the header begins that its checksum covers.
+const SUMMED: usize = 16;
+const NONCE: Range<usize> = 48..64;
+const KIND: usize = 64;
+const CODEC: usize = 65;
+
+const RECORDS: u8 = 0;
+const FENCE: u8 = 1;
+const FIN: u8 = 2;
+
+/// The codec of a payload that is stored as it is.
+const PLAIN: u8 = 0;
+
+/// A number that its writer draws once for an object. It tells the writer's own object from another one of the same
+/// name.
+pub type Nonce = [u8; 16];
+
+/// The position that an object belongs to, and its writer's number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The database.
+    pub database: Uuid,
+    /// The incarnation whose stream it is.
+    pub incarnation: u64,
+    /// The number of the object in the stream, from 1.
+    pub seq: u64,
+    /// Drawn once for the object; every retry carries the same.
+    pub nonce: Nonce,
+    /// The checksum of the header of the object before. 0: there is none, or the writer of a FENCE has not read it.
+    pub previous: u32,
+}
+
+/// The content of an object, apart from its payload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// The payload has records.
+    Records(Batch),
+    /// The stream was ended by a successor: it has no later object.
+    Fence {
+        /// The incarnation of the successor.
+        by: u64,
+    },
+    /// The owner of the stream ended it.
+    Fin,
+}
+
+/// The commits of an object of records.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Batch {
+    /// The smallest timestamp of the commits; 0 if there is none.
+    pub first_ts: u64,
+    /// The largest timestamp of the commits; 0 if there is none.
+    pub last_ts: u64,
+    /// All commits of the stream up to this timestamp are in this object and those before it.
+    pub through: u64,
+    /// The number of commits.
+    pub commits: u32,
+    /// The tablets that the commits change.
+    pub tablets: BTreeSet<TabletId>,
+}
+
+/// The header of an object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// The position that the object belongs to.
+    pub place: Place,
+    /// Microseconds since 1970 when the object was made. It never falls within a stream.
+    pub cut_us: u64,
+    /// What the object has.
+    pub content: Content,
+}
+
+/// The reason why bytes are no object of a stream.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ObjectError {
+    /// They contradict the format or a checksum.
+    Damaged {
+        /// The offset of the first byte in question.
+        at: u64,
+        /// What is wrong, as a clause.
+        what: String,
+    },
+    /// They have a later format, or a codec of a later format. The text names it.
+    Later(String),
+}
+
+impl ObjectError {
+    /// The error for an object, which `object` names in full.
+    pub fn of(&self, object: &str) -> Error {
+        match self {
+            ObjectError::Damaged { at, what } => Error::new(
+                ErrorKind::Damaged,
+                format!(
+                    "{object} is damaged at byte {at}: {what}. Nothing was changed; restore the graph from a backup"
+                ),
+            ),
+            ObjectError::Later(what) => Error::unsupported(format!(
+                "{object} has {what}, which this version of Mangrove does not read; open the graph with the version \
+                 that wrote it, or a later one"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for ObjectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ObjectError::Damaged { at, what } => write!(f, "damaged at byte {at}: {what}"),
+            ObjectError::Later(what) => write!(f, "of a later format: {what}"),
+        }
+    }
+}
+
+fn damaged(at: usize, what: impl Into<String>) -> ObjectError {
+    ObjectError::Damaged { at: at as u64, what: what.into() }
+}
+
+fn expect_equal(
+    at: usize,
+    what: &str,
+    expected: impl fmt::Display,
+    found: impl fmt::Display,
+) -> Result<(), ObjectError> {
+    let (expected, found) = (expected.to_string(), found.to_string());
+    match expected == found {
+        true => Ok(()),
+        false => Err(damaged(at, format!("{what}: expected {expected}, found {found}"))),
+    }
+}
+
+/// Encodes an object. FENCE and FIN have no payload.
+pub fn encode(header: &Header, payload: &[u8]) -> Vec<u8> {
+    debug_assert!(matches!(header.content, Content::Records(_)) || payload.is_empty(), "an end has no payload");
+    let mut after = Vec::new();
+    let (kind, batch) = match &header.content {
+        Content::Records(batch) => {
+            put_tablets(&batch.tablets, &mut after);
+            (RECORDS, batch.clone())
+        }
+        Content::Fence { by } => {
+            after.extend_from_slice(&by.to_le_bytes());
+            (FENCE, Batch::default())
+        }
+        Content::Fin => (FIN, Batch::default()),
+    };
+    let header_len = (HEADER_BYTES + after.len()).next_multiple_of(8);
+    let mut bytes = Vec::with_capacity(header_len + payload.len());
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    bytes.extend_from_slice(header.place.database.as_bytes());
+    put_u64(header.place.incarnation, &mut bytes);
+    put_u64(header.place.seq, &mut bytes);
+    bytes.extend_from_slice(&header.place.nonce);
+    bytes.extend_from_slice(&[kind, PLAIN, 0, 0]);
+    put_u32(header_len as u32, &mut bytes);
+    for number in [batch.first_ts, batch.last_ts, batch.through, header.cut_us] {
+        put_u64(number, &mut bytes);
+    }
+    put_u32(batch.commits, &mut bytes);
+    put_u32(crc32c::crc32c(payload), &mut bytes);
+    // As stored, and as records: the same, because the only codec stores a payload as it is.
+    put_u64(payload.len() as u64, &mut bytes);
+    put_u64(payload.len() as u64, &mut bytes);
+    put_u32(header.place.previous, &mut bytes);
+    put_u32(after.len() as u32, &mut bytes);
+    debug_assert_eq!(bytes.len(), HEADER_BYTES);
+    bytes.extend_from_slice(&after);
+    bytes.resize(header_len, 0);
+    seal(&mut bytes, header_len);
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// Decodes an object. Returns its header and its records.
+///
+/// # Errors
+///
+/// If a byte differs from what was encoded, if a byte is missing or too many, or if the format is a later one.
+pub fn decode(bytes: &[u8]) -> Result<(Header, &[u8]), ObjectError> {
+    if bytes.len() < HEADER_BYTES {
+        return Err(damaged(bytes.len(), format!("the object ends within its first {HEADER_BYTES} bytes")));
+    }
+    if bytes[..8] != MAGIC {
+        return Err(damaged(0, "this is no object of a stream: its first bytes differ"));
+    }
+    let version = get_u32(bytes, 8);
+    if version > FORMAT_VERSION {
+        return Err(ObjectError::Later(format!("format {version}")));
+    }
+    expect_equal(8, "the format", FORMAT_VERSION, version)?;
+    let header_len = get_u32(bytes, 68) as usize;
+    if header_len < HEADER_BYTES || header_len % 8 != 0 || header_len > bytes.len() {
+        return Err(damaged(68, format!("a header of {header_len} bytes in an object of {}", bytes.len())));
+    }
+    let (header_bytes, stored) = bytes.split_at(header_len);
+    let hex = |sum: u32| format!("{sum:08x}");
+    let sum = crc32c::crc32c(&header_bytes[SUMMED..]);
+    expect_equal(SUM.start, "the checksum of the header", hex(get_u32(bytes, SUM.start)), hex(sum))?;
+    let header = decode_header(header_bytes)?;
+    expect_equal(112, "the length of the payload", get_u64(bytes, 112), stored.len())?;
+    expect_equal(header_len, "the checksum of the payload", hex(get_u32(bytes, 108)), hex(crc32c::crc32c(stored)))?;
+    if bytes[CODEC] != PLAIN {
+        return Err(ObjectError::Later(format!("a payload of codec {}", bytes[CODEC])));
+    }
+    expect_equal(120, "the bytes of records", get_u64(bytes, 120), stored.len())?;
+    Ok((header, stored))
+}
+
+/// Decodes the fields of a header that passed its checksum.
+fn decode_header(bytes: &[u8]) -> Result<Header, ObjectError> {
+    expect_equal(66, "the bytes after the codec", 0, get_u32(bytes, KIND) >> 16)?;
+    let after_len = get_u32(bytes, 132) as usize;
+    let after_end = HEADER_BYTES.checked_add(after_len).filter(|end| end.next_multiple_of(8) == bytes.len());
+    let Some(after_end) = after_end else {
+        return Err(damaged(132, format!("a set of tablets of {after_len} bytes in a header of {}", bytes.len())));
+    };
+    let (after, padding) = (&bytes[HEADER_BYTES..after_end], &bytes[after_end..]);
+    if padding.iter().any(|byte| *byte != 0) {
+        return Err(damaged(after_end, "the bytes after the set of tablets are not zero"));
+    }
+    let place = Place {
+        database: Uuid::from_bytes(bytes[16..32].try_into().expect("16 bytes")),
+        incarnation: get_u64(bytes, 32),
+        seq: get_u64(bytes, 40),
+        nonce: bytes[NONCE].try_into().expect("16 bytes"),
+        previous: get_u32(bytes, 128),
+    };
+    let content = match (bytes[KIND], after.len()) {
+        (RECORDS, _) => Content::Records(decode_batch(bytes, after)?),
+        (FENCE, 8) => Content::Fence { by: get_u64(bytes, HEADER_BYTES) },
+        (FIN, 0) => Content::Fin,
+        (FENCE | FIN, len) => return Err(damaged(132, format!("an end of a stream with {len} further bytes"))),
+        (kind, _) => return Err(ObjectError::Later(format!("kind {kind}"))),
+    };
+    if !matches!(content, Content::Records(_)) && bytes[72..96].iter().chain(&bytes[104..128]).any(|byte| *byte != 0) {
+        return Err(damaged(72, "an end of a stream with commits"));
+    }
+    Ok(Header { place, cut_us: get_u64(bytes, 96), content })
+}
+
+fn decode_batch(bytes: &[u8], after: &[u8]) -> Result<Batch, ObjectError> {
+    let [first_ts, last_ts, through] = [72, 80, 88].map(|at| get_u64(bytes, at));
+    let commits = get_u32(bytes, 104);
+    if first_ts > last_ts || last_ts > through || (commits == 0) != (last_ts == 0) {
+        let what = format!("{commits} commits from {first_ts} to {last_ts} in a stream that is whole to {through}");
+        return Err(damaged(72, what));
+    }
+    let tablets = decode_tablets(after).map_err(|malformed| {
+        damaged(HEADER_BYTES + malformed.at as usize, format!("the tablets: {}", malformed.what))
+    })?;
+    Ok(Batch { first_ts, last_ts, through, commits, tablets })
+}
+
+/// Appends a set of tablets: the first number, then the difference of each number to the one before.
+fn put_tablets(tablets: &BTreeSet<TabletId>, out: &mut Vec<u8>) {
+    let mut before = 0;
+    for tablet in tablets {
+        put_varint(u64::from(tablet.0 - before), out);
+        before = tablet.0;
+    }
+}
+
+fn decode_tablets(bytes: &[u8]) -> Result<BTreeSet<TabletId>, Malformed> {
+    let mut reader = Reader::new(bytes);
+    let mut tablets: BTreeSet<TabletId> = BTreeSet::new();
+    let mut before = 0_u64;
+    while !reader.is_at_end() {
+        let malformed = reader.malformed("numbers of tablets that do not ascend");
+        before = before.checked_add(reader.varint()?).ok_or(malformed)?;
+        let tablet = TabletId(u16::try_from(before).map_err(|_| malformed)?);
+        if !tablets.insert(tablet) {
+            return Err(malformed);
+        }
+    }
+    Ok(tablets)
+}
+
+/// The checksum of an object's header, which the next object's header repeats.
+///
+/// # Panics
+///
+/// If there are fewer bytes than a header has.
+pub fn header_sum(object: &[u8]) -> u32 {
+    get_u32(object, SUM.start)
+}
+
+/// The object with another nonce. No writer does that (LOG-52); a simulation shows what happens if one did.
+#[cfg(test)]
+pub(super) fn with_nonce(object: &[u8], nonce: Nonce) -> Vec<u8> {
+    let mut bytes = object.to_vec();
+    bytes[NONCE].copy_from_slice(&nonce);
+    let header_len = get_u32(&bytes, 68) as usize;
+    seal(&mut bytes, header_len);
+    bytes
+}
+
+/// Writes the checksum of a header.
+fn seal(bytes: &mut [u8], header_len: usize) {
+    let sum = crc32c::crc32c(&bytes[SUMMED..header_len]);
+    bytes[SUM].copy_from_slice(&sum.to_le_bytes());
+}
+
+fn put_u32(number: u32, out: &mut Vec<u8>) {
+    out.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_u64(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&number.to_le_bytes());
+}
+
+fn get_u32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn get_u64(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+#[cfg(test)]
+mod tests;
