@@ -1,4 +1,38 @@
 //! The log of a graph whose home is an object store: a stream of objects for each incarnation of an owner.
+//!
+//! An *owner* is a process that writes the graph. Each opening of the graph claims an *incarnation*, a number that is
+//! never used again, and writes a stream of its own. A *successor* fences the streams before it: it puts a FENCE under
+//! the first free name of each, so that the put of an owner that still runs meets it.
+//!
+//! This module makes no requests, has no threads and reads no clock. The caller hands in what happened, and carries out
+//! the actions that come back.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`names`] | the names of objects |
+//! | [`format`](mod@format) | the bytes of an object |
+//! | `rules` | the rules of this module, one by one, for a simulation that breaks them |
+//! | [`settle`] | one put, until it is known who has the name |
+//! | [`writer`] | the stream of an owner: group commit, acknowledgements, stalls, the read lease |
+//!
+//! Invariants (the argument is in `docs/design/stream.md`; the headers of the modules have further ones):
+//!
+//! - **LOG-57.** FENCE and FIN objects and the claims of incarnations are never deleted. So a put that was sent before
+//!   the stream ended, and arrives at any later time, finds its name taken.
 
 pub mod format;
 pub mod names;
+mod rules;
+pub mod settle;
+pub mod writer;
+
+pub(crate) use rules::Rules;
+
+/// The time of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Now {
+    /// Microseconds of a clock that never falls, and goes on while the machine sleeps.
+    pub us: u64,
+    /// Microseconds since 1970. For people alone; no rule rests on it.
+    pub unix_us: u64,
+}

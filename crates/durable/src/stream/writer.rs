@@ -1,0 +1,608 @@
+//! The writer of a stream: commits are handed over, cut into objects, put, and acknowledged.
+//!
+//! ```text
+//! hand over ──▶ waits ──(watermark W passes it, a put is allowed)──▶ cut: an object, put under the next SEQ
+//!                                                                          │ settled: ours
+//! acknowledged ◀── no hold ◀── all objects up to it are settled ◀──────────┘
+//!
+//!  Running ──oldest put unsettled for 5 s, or 64 MiB wait──▶ Stalled ──settled──▶ Running
+//!     ├──finish──▶ Finishing ──everything acknowledged, FIN settled──▶ Finished
+//!     └──the object under a name is a successor's──▶ Stopped
+//! ```
+//!
+//! *When an object is cut.* If no put is in flight, at once: a lone commit is never delayed. A further put, up to four,
+//! is begun only if the oldest waiting commit has waited for half of the usual time of a put, or if 256 KiB wait. So one
+//! committer costs one put a commit, and many committers share puts. An interval and a limit of puts bound the bill.
+//!
+//! *Stalled is not failed.* A put that failed left nothing half done, and its retries go on for ever. While the writer is
+//! stalled, it refuses further commits, and says why and for how long. Commits that wait are acknowledged later.
+//!
+//! Invariants:
+//!
+//! - **LOG-50.** Commits are acknowledged only up to the end of the longest prefix of settled objects. Recovery reads a
+//!   stream up to its first gap.
+//! - **LOG-51.** The *through* of an object is a timestamp up to which all commits of the stream are in this object and
+//!   those before it. It never falls.
+//! - **LOG-54.** After a writer knows that its stream was ended, it acknowledges nothing, not even what was settled
+//!   before, and serves no read.
+//! - **LOG-58.** A successor acknowledges nothing and serves no read for 1.05 leases after its last fence was settled. By
+//!   then the lease of the fenced owner has ended, if the rates of both clocks differ by less than a twentieth.
+//! - **LOG-59.** A read is served only if an object or a look at the next name has proved that the stream is open, and
+//!   was *sent* less than a lease ago. For an object that is the time of its first attempt: a retry may succeed after
+//!   the successor has deleted the object, and then proves nothing. A look proves something only if it was sent while
+//!   nothing was in flight: then only an end of the stream can have the name, and ends are never deleted (LOG-57).
+//!
+//! Not here: retries of a put (`settle`), deadlines of committers, the reading of streams (`fence`).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use mangrove_graph::{Error, ErrorKind, TabletId};
+use uuid::Uuid;
+
+use super::format::{Batch, Content, Header, Nonce, Place, decode, encode, header_sum};
+use super::names::stream_name;
+use super::settle::{ReadAnswer, Settled};
+use super::{Now, Rules};
+
+/// Objects that may be unsettled at a time, and settled ones after a gap included.
+const IN_FLIGHT_MAX: usize = 4;
+/// Bytes of waiting commits that allow a further put.
+const WAITING_BYTES_FOR_PUT: u64 = 256 << 10;
+/// Bytes of records above which no further commit is added to an object.
+const OBJECT_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of waiting commits above which commits are refused.
+pub const WAITING_BYTES_MAX: u64 = 64 << 20;
+/// Microseconds that a put may be unsettled before commits are refused.
+pub const UNSETTLED_US_MAX: u64 = 5_000_000;
+/// A put counts this many times less than those before it, together, in the usual time of a put.
+const SMOOTHING: u64 = 8;
+
+/// The options of a writer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriterOptions {
+    /// Microseconds between two puts at least.
+    pub interval_us: u64,
+    /// Puts a second at most, on average and evenly spread; retries do not count.
+    pub puts_per_second: Option<NonZeroU32>,
+    /// The length of the read lease in microseconds. 0: reads are served without a lease.
+    pub lease_us: u64,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        WriterOptions { interval_us: 0, puts_per_second: None, lease_us: 300_000 }
+    }
+}
+
+/// What a writer begins with. A stream belongs to one writer, from its first object on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamStart {
+    /// The database.
+    pub database: Uuid,
+    /// The incarnation that the owner has claimed.
+    pub incarnation: u64,
+    /// Random bytes, from which the nonces of the objects are made.
+    pub nonce_seed: Nonce,
+    /// All commits up to this timestamp are in the home already.
+    pub durable_ts: u64,
+    /// Nothing is acknowledged and no read is served before this time (LOG-58), in microseconds.
+    pub held_until_us: u64,
+}
+
+/// A commit that is handed over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HandedOver {
+    /// The commit timestamp.
+    pub ts: u64,
+    /// The tablets that the commit changes.
+    pub tablets: Vec<TabletId>,
+    /// Its framed records.
+    pub records: Vec<u8>,
+}
+
+/// What the caller must do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Put an object if its name is free, with a [`super::settle::Settle`]; then call [`Writer::settled`].
+    Put {
+        /// The number of the object in the stream.
+        seq: u64,
+        /// Its name.
+        name: String,
+        /// Its bytes.
+        bytes: Arc<[u8]>,
+    },
+    /// Read the first [`super::format::END_BYTES_MAX`] bytes under a name; then call [`Writer::probed`].
+    Probe {
+        /// The name.
+        name: String,
+    },
+    /// Commits up to this timestamp are durable: their committers and readers may know.
+    Acknowledge {
+        /// The timestamp.
+        through: u64,
+    },
+    /// Further commits are refused. [`Writer::admit`] says why.
+    Stall,
+    /// Commits are accepted again.
+    Resume,
+    /// The stream was ended by another, and the writer has stopped.
+    Stop {
+        /// The incarnation of the successor, if the object names it.
+        by: Option<u64>,
+    },
+    /// The stream has ended by the owner's wish.
+    Finish,
+}
+
+/// Why a commit is refused before it draws a timestamp.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The oldest put has no outcome for this long. The text is what the home said last.
+    Unsettled {
+        /// Microseconds since the put was sent.
+        for_us: u64,
+        /// What the home said last, if anything.
+        cause: Option<String>,
+    },
+    /// This many bytes of commits wait.
+    Backlog {
+        /// Bytes of records.
+        bytes: u64,
+    },
+    /// A successor has ended the stream.
+    Fenced {
+        /// The incarnation of the successor, if known.
+        by: Option<u64>,
+    },
+    /// The owner is ending the stream.
+    Finishing,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const AGAIN: &str = "Nothing is lost; try again later";
+        match self {
+            Refusal::Unsettled { for_us, cause } => {
+                let seconds = *for_us as f64 / 1e6;
+                write!(f, "the graph's home has not confirmed the log for {seconds:.1} s")?;
+                cause.iter().try_for_each(|cause| write!(f, " ({cause})"))?;
+                write!(f, ", so it takes no further commits. {AGAIN}")
+            }
+            Refusal::Backlog { bytes } => {
+                write!(f, "{bytes} bytes of commits wait for the graph's home, so it takes no further commits. {AGAIN}")
+            }
+            Refusal::Fenced { by: Some(by) } => {
+                write!(f, "another process has opened the graph (incarnation {by}), so this one has stopped writing")
+            }
+            Refusal::Fenced { by: None } => {
+                write!(f, "another process has written into this process's log, so this one has stopped writing")
+            }
+            Refusal::Finishing => f.write_str("the graph is being closed, and takes no further commits"),
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        let kind = match refusal {
+            Refusal::Unsettled { .. } | Refusal::Backlog { .. } => ErrorKind::ReadOnly,
+            Refusal::Fenced { .. } | Refusal::Finishing => ErrorKind::Closed,
+        };
+        Error::new(kind, refusal.to_string())
+    }
+}
+
+/// The answer to a reader that has drawn its begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadPermit {
+    /// The reader may go on.
+    Granted,
+    /// The reader must ask again after this time in microseconds, or after the next event if there is none.
+    Later(Option<u64>),
+    /// The stream has ended.
+    Never,
+}
+
+/// The position from which recovery needs the stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamFloor {
+    /// The first object that is not settled, or that follows one that is not.
+    pub seq: u64,
+    /// All commits up to this timestamp are in objects before it.
+    pub through: u64,
+}
+
+/// An object that was put and is not acknowledged.
+#[derive(Debug)]
+struct InFlight {
+    seq: u64,
+    through: u64,
+    sent_us: u64,
+    is_settled: bool,
+    /// What the home said last.
+    trouble: Option<String>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    commit: HandedOver,
+    since_us: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Running,
+    Finishing,
+    Finished,
+    Stopped { by: Option<u64> },
+}
+
+/// The writer of one stream.
+#[derive(Debug)]
+pub struct Writer {
+    options: WriterOptions,
+    rules: Rules,
+    start: StreamStart,
+    state: State,
+    /// The number of the next object.
+    next_seq: u64,
+    /// The checksum of the last object's header.
+    previous: u32,
+    watermark: u64,
+    /// Commits that are in no object, by timestamp.
+    waiting: BTreeMap<u64, Waiting>,
+    waiting_bytes: u64,
+    /// Objects after the settled prefix, in order.
+    in_flight: VecDeque<InFlight>,
+    /// True once FIN was cut.
+    fin_cut: bool,
+    /// The *through* of the last object that was cut.
+    cut_through: u64,
+    /// When the last object was cut, on both clocks.
+    last_cut: Option<Now>,
+    /// The usual time of a put.
+    put_us: Option<u64>,
+    /// The *through* of the settled prefix.
+    settled_through: u64,
+    /// Commits up to this timestamp are acknowledged.
+    acknowledged: u64,
+    is_stalled: bool,
+    /// When the last request was sent that proved the stream open (LOG-59).
+    proved_us: Option<u64>,
+    /// When the look was sent that has no answer, and which object it looks for.
+    probe: Option<(u64, u64)>,
+}
+
+impl Writer {
+    /// A writer, and its first actions: the first object, which proves that the stream is open.
+    pub fn new(start: StreamStart, options: WriterOptions, now: Now) -> (Self, Vec<Action>) {
+        Writer::with_rules(start, options, Rules::default(), now)
+    }
+
+    pub(super) fn with_rules(
+        start: StreamStart,
+        options: WriterOptions,
+        rules: Rules,
+        now: Now,
+    ) -> (Self, Vec<Action>) {
+        let mut writer = Writer {
+            options,
+            rules,
+            start,
+            state: State::Running,
+            next_seq: 1,
+            previous: 0,
+            watermark: start.durable_ts,
+            waiting: BTreeMap::new(),
+            waiting_bytes: 0,
+            in_flight: VecDeque::new(),
+            fin_cut: false,
+            cut_through: start.durable_ts,
+            last_cut: None,
+            put_us: None,
+            settled_through: start.durable_ts,
+            acknowledged: start.durable_ts,
+            is_stalled: false,
+            proved_us: None,
+            probe: None,
+        };
+        let actions = writer.time(now);
+        (writer, actions)
+    }
+
+    /// Returns an error if a commit must be refused now. The caller asks before the commit draws its timestamp.
+    ///
+    /// # Errors
+    ///
+    /// If the writer is stalled, finishing or stopped.
+    pub fn admit(&self, now: Now) -> Result<(), Refusal> {
+        match self.state {
+            State::Stopped { by } => Err(Refusal::Fenced { by }),
+            State::Finishing | State::Finished => Err(Refusal::Finishing),
+            State::Running => self.stall(now).map_or(Ok(()), Err),
+        }
+    }
+
+    /// Takes a commit. It is not yet decided; the watermark passes its timestamp afterwards (TXN-14).
+    pub fn hand_over(&mut self, commit: HandedOver, now: Now) -> Vec<Action> {
+        debug_assert!(commit.ts > self.cut_through, "a commit is handed over before the watermark passes it");
+        self.waiting_bytes += commit.records.len() as u64;
+        self.waiting.insert(commit.ts, Waiting { commit, since_us: now.us });
+        self.time(now)
+    }
+
+    /// Takes the stable watermark: all commits up to it were handed over.
+    pub fn watermark(&mut self, watermark: u64, now: Now) -> Vec<Action> {
+        self.watermark = self.watermark.max(watermark);
+        self.time(now)
+    }
+
+    /// Takes the reason why a put has no outcome yet. It is the cause that refused commits are told.
+    pub fn troubled(&mut self, seq: u64, cause: &str) {
+        if let Some(object) = self.in_flight.iter_mut().find(|object| object.seq == seq) {
+            object.trouble = Some(cause.into());
+        }
+    }
+
+    /// Takes the outcome of a put.
+    pub fn settled(&mut self, seq: u64, outcome: &Settled, now: Now) -> Vec<Action> {
+        if matches!(self.state, State::Stopped { .. }) {
+            return Vec::new();
+        }
+        let Some(object) = self.in_flight.iter_mut().find(|object| object.seq == seq && !object.is_settled) else {
+            return Vec::new();
+        };
+        match outcome {
+            Settled::Another(bytes) => self.stop(bytes),
+            Settled::Ours => {
+                object.is_settled = true;
+                let (took_us, through) = (now.us.saturating_sub(object.sent_us), object.through);
+                let usual_us = self.put_us.unwrap_or(took_us);
+                self.put_us = Some((usual_us * (SMOOTHING - 1) + took_us) / SMOOTHING);
+                self.advance(now.us);
+                if !self.rules.acknowledges_prefix {
+                    self.settled_through = self.settled_through.max(through);
+                }
+                self.time(now)
+            }
+        }
+    }
+
+    /// Takes what a [`Action::Probe`] found.
+    pub fn probed(&mut self, answer: &ReadAnswer, now: Now) -> Vec<Action> {
+        let Some((sent_us, seq)) = self.probe.take() else { return Vec::new() };
+        match answer {
+            // LOG-59: nothing was in flight when the look was sent.
+            ReadAnswer::Absent => self.proved_us = self.proved_us.max(Some(sent_us)),
+            // If the writer has put the object since then, its own put tells whose it is.
+            ReadAnswer::Found(bytes) if seq == self.next_seq => {
+                let is_end = decode(bytes).is_ok_and(|(header, _)| !matches!(header.content, Content::Records(_)));
+                // Otherwise a bit has flipped on the way; the next look tells.
+                if is_end && !matches!(self.state, State::Stopped { .. }) {
+                    return self.stop(bytes);
+                }
+            }
+            ReadAnswer::Found(_) | ReadAnswer::Unknown(_) => {}
+        }
+        self.time(now)
+    }
+
+    /// Ends the stream once everything up to the watermark is acknowledged. From now on, no commit is admitted and no
+    /// read is served.
+    pub fn finish(&mut self, now: Now) -> Vec<Action> {
+        if self.state == State::Running {
+            self.state = State::Finishing;
+        }
+        self.time(now)
+    }
+
+    /// Does what the time allows: puts, acknowledgements, the begin or end of a stall.
+    pub fn time(&mut self, now: Now) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if !matches!(self.state, State::Running | State::Finishing) {
+            return actions;
+        }
+        if self.settled_through > self.acknowledged && now.us >= self.acknowledges_from_us() {
+            self.acknowledged = self.settled_through;
+            actions.push(Action::Acknowledge { through: self.acknowledged });
+        }
+        while self.cut_at_us().is_some_and(|at| at <= now.us) {
+            actions.push(self.cut(now));
+        }
+        if self.state == State::Finishing && self.in_flight.is_empty() && self.acknowledged >= self.cut_through {
+            if self.fin_cut {
+                self.state = State::Finished;
+                actions.push(Action::Finish);
+            } else if !self.has_ready() {
+                actions.push(self.put(Content::Fin, &[], self.cut_through, now));
+            }
+        }
+        let stalls = self.stall(now).is_some();
+        if stalls != self.is_stalled {
+            self.is_stalled = stalls;
+            actions.push(if stalls { Action::Stall } else { Action::Resume });
+        }
+        actions
+    }
+
+    /// The next time at which [`Self::time`] has something to do, in microseconds, if no event comes before.
+    pub fn wake_at_us(&self) -> Option<u64> {
+        if !matches!(self.state, State::Running | State::Finishing) {
+            return None;
+        }
+        let held = (self.settled_through > self.acknowledged).then(|| self.acknowledges_from_us());
+        let stalls =
+            self.oldest_unsettled().map(|object| object.sent_us + UNSETTLED_US_MAX).filter(|_| !self.is_stalled);
+        [self.cut_at_us(), held, stalls].into_iter().flatten().min()
+    }
+
+    /// Says whether a reader may be served that has drawn its begin, at or below what is acknowledged. May ask for a
+    /// look at the next name.
+    pub fn ask_to_read(&mut self, now: Now) -> (ReadPermit, Vec<Action>) {
+        if self.state != State::Running {
+            return (ReadPermit::Never, Vec::new());
+        }
+        // LOG-58.
+        if self.rules.holds_reads && now.us < self.start.held_until_us {
+            return (ReadPermit::Later(Some(self.start.held_until_us)), Vec::new());
+        }
+        let lease_us = self.options.lease_us;
+        if lease_us == 0 || self.proved_us.is_some_and(|sent_us| now.us.saturating_sub(sent_us) < lease_us) {
+            return (ReadPermit::Granted, Vec::new());
+        }
+        let mut actions = Vec::new();
+        // LOG-59. An object in flight renews the lease as well.
+        if self.in_flight.is_empty() && self.probe.is_none() {
+            self.probe = Some((now.us, self.next_seq));
+            actions.push(Action::Probe { name: stream_name(self.start.incarnation, self.next_seq) });
+        }
+        (ReadPermit::Later(None), actions)
+    }
+
+    /// Commits up to this timestamp are acknowledged; readers begin here.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// The position from which recovery needs the stream, if a checkpoint has all commits before it.
+    pub fn floor(&self) -> StreamFloor {
+        let seq = self.in_flight.front().map_or(self.next_seq, |object| object.seq);
+        StreamFloor { seq, through: self.settled_through }
+    }
+
+    fn acknowledges_from_us(&self) -> u64 {
+        if self.rules.waits_for_lease { self.start.held_until_us } else { 0 }
+    }
+
+    /// LOG-54.
+    fn stop(&mut self, bytes: &[u8]) -> Vec<Action> {
+        let by = match decode(bytes) {
+            Ok((Header { content: Content::Fence { by }, .. }, _)) => Some(by),
+            _ => None,
+        };
+        self.state = State::Stopped { by };
+        vec![Action::Stop { by }]
+    }
+
+    /// Moves the end of the settled prefix (LOG-50), and the proof of the lease with it.
+    fn advance(&mut self, now_us: u64) {
+        while self.in_flight.front().is_some_and(|object| object.is_settled) {
+            let Some(object) = self.in_flight.pop_front() else { return };
+            self.settled_through = self.settled_through.max(object.through);
+            // LOG-59.
+            let sent_us = if self.rules.leases_from_attempt { object.sent_us } else { now_us };
+            self.proved_us = self.proved_us.max(Some(sent_us));
+        }
+    }
+
+    fn oldest_unsettled(&self) -> Option<&InFlight> {
+        self.in_flight.iter().find(|object| !object.is_settled)
+    }
+
+    fn stall(&self, now: Now) -> Option<Refusal> {
+        let object = self.oldest_unsettled().filter(|object| now.us.saturating_sub(object.sent_us) >= UNSETTLED_US_MAX);
+        if let Some(object) = object {
+            let for_us = now.us - object.sent_us;
+            return Some(Refusal::Unsettled { for_us, cause: object.trouble.clone() });
+        }
+        let bytes = self.waiting_bytes;
+        (bytes > WAITING_BYTES_MAX).then_some(Refusal::Backlog { bytes })
+    }
+
+    /// Returns true if commits wait that the watermark has passed.
+    fn has_ready(&self) -> bool {
+        self.waiting.first_key_value().is_some_and(|(ts, _)| *ts <= self.watermark)
+    }
+
+    /// The time from which the next object may be cut; `None` if that takes another event.
+    fn cut_at_us(&self) -> Option<u64> {
+        if self.fin_cut {
+            return None;
+        }
+        let spaced = self.last_cut.map_or(0, |last| last.us + self.spacing_us());
+        if self.next_seq == 1 {
+            return Some(spaced);
+        }
+        let oldest = self.waiting.first_key_value().filter(|(ts, _)| **ts <= self.watermark)?.1;
+        let allowed = match self.in_flight.len() {
+            0 => 0,
+            IN_FLIGHT_MAX.. => return None,
+            _ if self.waiting_bytes >= WAITING_BYTES_FOR_PUT => 0,
+            _ => oldest.since_us + self.put_us? / 2 + 1,
+        };
+        Some(spaced.max(allowed))
+    }
+
+    /// Microseconds between two puts.
+    fn spacing_us(&self) -> u64 {
+        let by_rate = self.options.puts_per_second.map_or(0, |puts| 1_000_000_u64.div_ceil(u64::from(puts.get())));
+        self.options.interval_us.max(by_rate)
+    }
+
+    /// Makes an object of the waiting commits up to the watermark.
+    fn cut(&mut self, now: Now) -> Action {
+        let mut batch = Batch::default();
+        let mut tablets = BTreeSet::new();
+        let mut records = Vec::new();
+        while let Some(entry) = self.waiting.first_entry().filter(|entry| *entry.key() <= self.watermark) {
+            let bytes = entry.get().commit.records.len() as u64;
+            if batch.commits > 0 && records.len() as u64 + bytes > OBJECT_BYTES_MAX {
+                break;
+            }
+            let commit = entry.remove().commit;
+            self.waiting_bytes -= bytes;
+            batch.first_ts = if batch.commits == 0 { commit.ts } else { batch.first_ts };
+            batch.last_ts = commit.ts;
+            batch.commits += 1;
+            tablets.extend(commit.tablets);
+            records.extend_from_slice(&commit.records);
+        }
+        // LOG-51.
+        let through = if self.has_ready() { batch.last_ts } else { self.watermark };
+        batch.through = through;
+        batch.tablets = tablets;
+        self.put(Content::Records(batch), &records, through, now)
+    }
+
+    /// Puts the next object.
+    fn put(&mut self, content: Content, records: &[u8], through: u64, now: Now) -> Action {
+        let seq = self.next_seq;
+        let place = Place {
+            database: self.start.database,
+            incarnation: self.start.incarnation,
+            seq,
+            nonce: nonce(self.start.nonce_seed, seq),
+            previous: self.previous,
+        };
+        let unix_us = self.last_cut.map_or(now.unix_us, |last| last.unix_us.max(now.unix_us));
+        let is_fin = content == Content::Fin;
+        let bytes: Arc<[u8]> = encode(&Header { place, cut_us: unix_us, content }, records).into();
+        self.next_seq += 1;
+        self.previous = header_sum(&bytes);
+        self.cut_through = through;
+        self.last_cut = Some(Now { us: now.us, unix_us });
+        self.fin_cut |= is_fin;
+        self.in_flight.push_back(InFlight { seq, through, sent_us: now.us, is_settled: false, trouble: None });
+        Action::Put { seq, name: stream_name(self.start.incarnation, seq), bytes }
+    }
+}
+
+/// The nonce of an object: the random bytes of the stream, mixed with the object's number (SplitMix64).
+fn nonce(seed: Nonce, seq: u64) -> Nonce {
+    let mut nonce = [0; 16];
+    for (half, out) in nonce.chunks_exact_mut(8).enumerate() {
+        let part = u64::from_le_bytes(seed[half * 8..half * 8 + 8].try_into().expect("eight bytes"));
+        let mut n = part.wrapping_add(seq.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        out.copy_from_slice(&(n ^ (n >> 31)).to_le_bytes());
+    }
+    nonce
+}
+
+#[cfg(test)]
+mod tests;
