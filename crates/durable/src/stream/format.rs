@@ -317,6 +317,19 @@ pub fn header_sum(object: &[u8]) -> u32 {
     get_u32(object, SUM.start)
 }
 
+/// The nonce of an object: random bytes of its writer, mixed with the object's number (SplitMix64).
+pub fn nonce_of(seed: Nonce, seq: u64) -> Nonce {
+    let mut nonce = [0; 16];
+    for (half, out) in nonce.chunks_exact_mut(8).enumerate() {
+        let part = u64::from_le_bytes(seed[half * 8..half * 8 + 8].try_into().expect("eight bytes"));
+        let mut n = part.wrapping_add(seq.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        out.copy_from_slice(&(n ^ (n >> 31)).to_le_bytes());
+    }
+    nonce
+}
+
 /// The object with another nonce. No writer does that (LOG-52); a simulation shows what happens if one did.
 #[cfg(test)]
 pub(super) fn with_nonce(object: &[u8], nonce: Nonce) -> Vec<u8> {

@@ -11,8 +11,11 @@
 //! |---|---|
 //! | [`names`] | the names of objects |
 //! | [`format`](mod@format) | the bytes of an object |
+//! | `request` | requests to the store and their answers, for steps that go one after the other |
 //! | `rules` | the rules of this module, one by one, for a simulation that breaks them |
 //! | [`settle`] | one put, until it is known who has the name |
+//! | [`manifest_put`] | the put of a manifest, until it is known whether it counts |
+//! | [`fence`] | the steps of a successor: claim, fence, read the tails |
 //! | [`writer`] | the stream of an owner: group commit, acknowledgements, stalls, the read lease |
 //!
 //! Invariants (the argument is in `docs/design/stream.md`; the headers of the modules have further ones):
@@ -20,12 +23,18 @@
 //! - **LOG-57.** FENCE and FIN objects and the claims of incarnations are never deleted. So a put that was sent before
 //!   the stream ended, and arrives at any later time, finds its name taken.
 
+pub mod fence;
 pub mod format;
+pub mod manifest_put;
 pub mod names;
+mod request;
 mod rules;
 pub mod settle;
+#[cfg(test)]
+mod sim;
 pub mod writer;
 
+pub use request::{Answer, ListAnswer, Request, Step};
 pub(crate) use rules::Rules;
 
 /// The time of an event.

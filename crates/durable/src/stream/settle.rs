@@ -150,7 +150,7 @@ impl Settle {
             return self.read();
         }
         #[cfg(test)]
-        if !self.rules.keeps_nonce {
+        if !self.rules.keeps_nonce && self.likeness == Likeness::Stream {
             let mut nonce = [0; 16];
             nonce[..4].copy_from_slice(&self.retries.to_le_bytes());
             self.bytes = format::with_nonce(&self.bytes, nonce).into();

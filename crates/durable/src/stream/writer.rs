@@ -42,7 +42,7 @@ use std::sync::Arc;
 use mangrove_graph::{Error, ErrorKind, TabletId};
 use uuid::Uuid;
 
-use super::format::{Batch, Content, Header, Nonce, Place, decode, encode, header_sum};
+use super::format::{Batch, Content, Header, Nonce, Place, decode, encode, header_sum, nonce_of};
 use super::names::stream_name;
 use super::settle::{ReadAnswer, Settled};
 use super::{Now, Rules};
@@ -575,7 +575,7 @@ impl Writer {
             database: self.start.database,
             incarnation: self.start.incarnation,
             seq,
-            nonce: nonce(self.start.nonce_seed, seq),
+            nonce: nonce_of(self.start.nonce_seed, seq),
             previous: self.previous,
         };
         let unix_us = self.last_cut.map_or(now.unix_us, |last| last.unix_us.max(now.unix_us));
@@ -589,19 +589,6 @@ impl Writer {
         self.in_flight.push_back(InFlight { seq, through, sent_us: now.us, is_settled: false, trouble: None });
         Action::Put { seq, name: stream_name(self.start.incarnation, seq), bytes }
     }
-}
-
-/// The nonce of an object: the random bytes of the stream, mixed with the object's number (SplitMix64).
-fn nonce(seed: Nonce, seq: u64) -> Nonce {
-    let mut nonce = [0; 16];
-    for (half, out) in nonce.chunks_exact_mut(8).enumerate() {
-        let part = u64::from_le_bytes(seed[half * 8..half * 8 + 8].try_into().expect("eight bytes"));
-        let mut n = part.wrapping_add(seq.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        out.copy_from_slice(&(n ^ (n >> 31)).to_le_bytes());
-    }
-    nonce
 }
 
 #[cfg(test)]

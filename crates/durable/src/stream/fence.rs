@@ -1,0 +1,434 @@
+//! The take-over of a graph by a successor, up to its own first put.
+//!
+//! ```text
+//! list node/ ─▶ claim node/INC ─▶ list manifest/ ─▶ read manifest N ─▶ put manifest N+1 ─▶ each listed stream, from
+//!       ▲ taken │                     ▲                                  │                  its floor:
+//!       └───────┘                     └────── superseded ────────────────┘
+//!                  ┌──────────────┐
+//!                  ▼              │ records
+//!            read SEQ ────────────┴──▶ FENCE or FIN: the stream has ended
+//!                  │ absent                                ▲
+//!                  └──▶ put FENCE ── ours ─────────────────┘
+//!                          └── another's: the same as found
+//! ```
+//!
+//! - **LOG-55.** A successor first claims the manifest, and then fences every stream that the claimed manifest lists,
+//!   from the floor that it names. The claim freezes the floors: an owner whose checkpoint does not count deletes
+//!   nothing. So no name at or above a floor can have been deleted, and a FENCE that finds its name free is at the end
+//!   of the stream. It stands between the objects that the successor has read and every later one.
+//!
+//! The reading of a tail goes with the search for its end: whoever finds the end has read all objects before it.
+//!
+//! Not here: the manifest's layout ([`Manifests`]), checkpoints, the successor's own stream (`writer`).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use mangrove_graph::{Error, ErrorKind, Result};
+use uuid::Uuid;
+
+use super::Rules;
+use super::format::{Content, Header, Nonce, Place, decode, encode, header_sum, nonce_of};
+use super::manifest_put::{ManifestOutcome, ManifestPut};
+use super::names::{MANIFESTS, NODES, manifest_name, manifest_number, node_incarnation, node_name, stream_name};
+use super::request::{Answer, ListAnswer, PutStep, Request, Step};
+use super::settle::{Likeness, ReadAnswer, Settle, Settled};
+
+/// How long a failed list or read waits, in microseconds.
+const RETRY_US: u64 = 50_000;
+/// How often bytes that do not decode are read, before they count as damaged: a bit may flip on the way.
+const READS_OF_DAMAGE: u32 = 3;
+
+/// What a take-over must know of manifests.
+pub trait Manifests {
+    /// The streams that a manifest lists.
+    ///
+    /// # Errors
+    ///
+    /// If the manifest is damaged or of a later format.
+    fn streams(&self, manifest: &[u8]) -> Result<Vec<ListedStream>>;
+
+    /// The manifest by which an incarnation claims the graph: that of `parent`, with the incarnation as the owner, and
+    /// with its stream listed from object 1. No other incarnation makes the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the parent is damaged or of a later format.
+    fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>>;
+}
+
+/// A stream that recovery needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListedStream {
+    /// The incarnation that wrote it.
+    pub incarnation: u64,
+    /// The first object that recovery needs.
+    pub floor: u64,
+}
+
+/// What a successor begins with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TakeOverStart {
+    /// The database.
+    pub database: Uuid,
+    /// The content of the object that claims an incarnation. No other process may have the same.
+    pub node: Arc<[u8]>,
+    /// Random bytes, from which the nonces of FENCE objects are made.
+    pub nonce_seed: Nonce,
+    /// The length of the read lease in microseconds, the same for all owners.
+    pub lease_us: u64,
+}
+
+/// How a stream ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamEnd {
+    /// A successor of this incarnation has ended it.
+    Fence {
+        /// The incarnation.
+        by: u64,
+    },
+    /// Its owner has ended it.
+    Fin,
+}
+
+/// The part of a stream that recovery needs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StreamTail {
+    /// The incarnation that wrote the stream.
+    pub incarnation: u64,
+    /// Its objects of records from the floor on, whole and checked.
+    pub objects: Vec<Arc<[u8]>>,
+    /// The number of the object that ends it.
+    pub end_seq: u64,
+    /// How it ended.
+    pub end: StreamEnd,
+}
+
+/// What a successor has after its take-over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TakenOver {
+    /// Its incarnation.
+    pub incarnation: u64,
+    /// The number of its manifest.
+    pub manifest_number: u64,
+    /// Its manifest.
+    pub manifest: Arc<[u8]>,
+    /// The tails of the streams that the manifest lists, by incarnation.
+    pub tails: Vec<StreamTail>,
+    /// The end of the hold (LOG-58), in microseconds; 0 if every stream has ended by FIN.
+    pub held_until_us: u64,
+}
+
+#[derive(Debug)]
+enum Phase {
+    ListNodes,
+    ClaimNode(Settle),
+    ListManifests,
+    ReadManifest(u64),
+    PutManifest(ManifestPut, Arc<[u8]>),
+    /// Reads the objects of the first stream in the queue.
+    ReadStream,
+    PutFence(Settle),
+}
+
+/// A take-over in progress.
+#[derive(Debug)]
+pub struct TakeOver<M> {
+    start: TakeOverStart,
+    manifests: M,
+    rules: Rules,
+    phase: Phase,
+    incarnation: u64,
+    /// The manifest that was claimed, and its number.
+    claimed: Option<(u64, Arc<[u8]>)>,
+    /// Streams whose end is not known.
+    queue: VecDeque<ListedStream>,
+    /// The objects read of the first of them.
+    reading: Vec<Arc<[u8]>>,
+    /// Reads of the next object that did not decode.
+    damaged_reads: u32,
+    tails: Vec<StreamTail>,
+    held_until_us: u64,
+    has_fenced: bool,
+}
+
+type Next = Step<TakenOver>;
+
+impl<M: Manifests> TakeOver<M> {
+    /// A take-over, and its first step.
+    pub fn new(start: TakeOverStart, manifests: M) -> (Self, Next) {
+        TakeOver::with_rules(start, manifests, Rules::default())
+    }
+
+    pub(super) fn with_rules(start: TakeOverStart, manifests: M, rules: Rules) -> (Self, Next) {
+        let take_over = TakeOver {
+            start,
+            manifests,
+            rules,
+            phase: Phase::ListNodes,
+            incarnation: 0,
+            claimed: None,
+            queue: VecDeque::new(),
+            reading: Vec::new(),
+            damaged_reads: 0,
+            tails: Vec::new(),
+            held_until_us: 0,
+            has_fenced: false,
+        };
+        (take_over, list(NODES))
+    }
+
+    /// Takes the answer to the last request, at this time in microseconds.
+    pub fn answered(&mut self, answer: Answer, now_us: u64) -> Next {
+        match (&mut self.phase, answer) {
+            (Phase::ListNodes, Answer::List(ListAnswer::Names(names))) => {
+                self.incarnation = names.iter().filter_map(|name| node_incarnation(name)).max().unwrap_or(0);
+                self.claim_next_node(now_us)
+            }
+            (Phase::ListManifests, Answer::List(ListAnswer::Names(names))) => {
+                match names.iter().filter_map(|name| manifest_number(name)).max() {
+                    None => Step::Failed(Error::new(
+                        ErrorKind::NotFound,
+                        "there is no graph here: no manifest was found. Check the address, or create the graph",
+                    )),
+                    Some(number) => {
+                        self.phase = Phase::ReadManifest(number);
+                        read(manifest_name(number))
+                    }
+                }
+            }
+            // The number was collected since it was listed: there are larger ones.
+            (Phase::ReadManifest(_), Answer::Read(ReadAnswer::Absent)) => self.list_manifests(),
+            (Phase::ReadManifest(number), Answer::Read(ReadAnswer::Found(parent))) => {
+                let number = *number;
+                self.with_parent(number, &parent).unwrap_or_else(Step::Failed)
+            }
+            (Phase::PutManifest(put, _), answer) => {
+                let step = put.answered(answer, now_us);
+                self.manifest_step(step).unwrap_or_else(Step::Failed)
+            }
+            (Phase::ReadStream, Answer::Read(ReadAnswer::Absent)) => self.put_fence(now_us),
+            (Phase::ReadStream, Answer::Read(ReadAnswer::Found(bytes))) => self.found(bytes, now_us),
+            (Phase::ClaimNode(settle) | Phase::PutFence(settle), Answer::Put(answer)) => {
+                let step = settle.put_answered(&answer);
+                self.settle_step(step, now_us)
+            }
+            (Phase::ClaimNode(settle) | Phase::PutFence(settle), Answer::Read(answer)) => {
+                let step = settle.read_answered(answer, now_us);
+                self.settle_step(step, now_us)
+            }
+            // No answer, or one to another request.
+            (_, _) => Step::WaitUntil(now_us + RETRY_US),
+        }
+    }
+
+    /// Goes on after a wait, at this time in microseconds.
+    pub fn resumed(&mut self, now_us: u64) -> Next {
+        match &mut self.phase {
+            Phase::ListNodes => list(NODES),
+            Phase::ListManifests => list(MANIFESTS),
+            Phase::ReadManifest(number) => read(manifest_name(*number)),
+            Phase::ReadStream => self.read_next(),
+            Phase::PutManifest(put, _) => {
+                let step = put.resumed();
+                self.manifest_step(step).unwrap_or_else(Step::Failed)
+            }
+            Phase::ClaimNode(settle) | Phase::PutFence(settle) => {
+                let step = settle.resumed();
+                self.settle_step(step, now_us)
+            }
+        }
+    }
+
+    fn claim_next_node(&mut self, now_us: u64) -> Next {
+        self.incarnation += 1;
+        let (settle, first) = Settle::with_rules(self.start.node.clone(), Likeness::Whole, self.rules);
+        self.phase = Phase::ClaimNode(settle);
+        self.settle_step(first, now_us)
+    }
+
+    fn list_manifests(&mut self) -> Next {
+        self.phase = Phase::ListManifests;
+        list(MANIFESTS)
+    }
+
+    /// The put that a settled outcome belongs to: the claim of a node, or a FENCE.
+    fn settle_step(&mut self, step: super::settle::SettleStep, now_us: u64) -> Next {
+        let claims_node = matches!(self.phase, Phase::ClaimNode(_));
+        let name = if claims_node { node_name(self.incarnation) } else { self.next_name() };
+        match (PutStep::of(step, &name), claims_node) {
+            (PutStep::Step(step), _) => step,
+            (PutStep::Settled(Settled::Ours), true) => self.list_manifests(),
+            (PutStep::Settled(Settled::Another(_)), true) => self.claim_next_node(now_us),
+            (PutStep::Settled(Settled::Ours), false) => self.ended(StreamEnd::Fence { by: self.incarnation }, now_us),
+            (PutStep::Settled(Settled::Another(_)), false) => {
+                self.phase = Phase::ReadStream;
+                self.read_next()
+            }
+        }
+    }
+
+    /// Puts the manifest that follows one.
+    fn with_parent(&mut self, number: u64, parent: &Arc<[u8]>) -> Result<Next> {
+        if !self.rules.claims_first && !self.has_fenced {
+            return self.begin_fencing(parent);
+        }
+        let manifest: Arc<[u8]> = self.manifests.claim(parent, self.incarnation)?.into();
+        let (put, step) = ManifestPut::with_rules(number + 1, manifest.clone(), self.rules);
+        self.phase = Phase::PutManifest(put, manifest);
+        self.manifest_step(step)
+    }
+
+    fn manifest_step(&mut self, step: Step<ManifestOutcome>) -> Result<Next> {
+        Ok(match step {
+            Step::Ask(request) => Step::Ask(request),
+            Step::WaitUntil(us) => Step::WaitUntil(us),
+            Step::Failed(error) => Step::Failed(error),
+            Step::Done(ManifestOutcome::Superseded) => self.list_manifests(),
+            Step::Done(ManifestOutcome::Counts) => {
+                let Phase::PutManifest(put, manifest) = &self.phase else {
+                    return Err(Error::bug("a manifest counts that was not put"));
+                };
+                let (number, manifest) = (put.number(), manifest.clone());
+                self.claimed = Some((number, manifest.clone()));
+                match self.has_fenced {
+                    true => self.done(),
+                    false => self.begin_fencing(&manifest)?,
+                }
+            }
+        })
+    }
+
+    /// Fences every stream of a manifest but the own one (LOG-55).
+    fn begin_fencing(&mut self, manifest: &[u8]) -> Result<Next> {
+        let mut streams = self.manifests.streams(manifest)?;
+        streams.retain(|stream| stream.incarnation != self.incarnation);
+        streams.sort_by_key(|stream| stream.incarnation);
+        if !self.rules.fences_from_floor {
+            streams.iter_mut().for_each(|stream| stream.floor = 1);
+        }
+        self.queue = streams.into();
+        self.phase = Phase::ReadStream;
+        Ok(self.read_next())
+    }
+
+    /// The number of the next object of the stream whose end is searched, and the stream's incarnation.
+    fn next_place(&self) -> Option<(u64, u64)> {
+        let stream = self.queue.front()?;
+        Some((stream.incarnation, stream.floor + self.reading.len() as u64))
+    }
+
+    fn next_name(&self) -> String {
+        self.next_place().map(|(incarnation, seq)| stream_name(incarnation, seq)).unwrap_or_default()
+    }
+
+    fn read_next(&mut self) -> Next {
+        match self.next_place() {
+            Some((incarnation, seq)) => read(stream_name(incarnation, seq)),
+            None => {
+                self.has_fenced = true;
+                match self.claimed {
+                    Some(_) => self.done(),
+                    None => self.list_manifests(),
+                }
+            }
+        }
+    }
+
+    /// Takes an object of the stream whose end is searched.
+    fn found(&mut self, bytes: Arc<[u8]>, now_us: u64) -> Next {
+        match self.check(&bytes) {
+            Err(_) if self.damaged_reads + 1 < READS_OF_DAMAGE => {
+                self.damaged_reads += 1;
+                Step::WaitUntil(now_us + RETRY_US)
+            }
+            Err(error) => Step::Failed(error),
+            Ok(content) => {
+                self.damaged_reads = 0;
+                match content {
+                    Content::Fence { by } => self.ended(StreamEnd::Fence { by }, now_us),
+                    Content::Fin => self.ended(StreamEnd::Fin, now_us),
+                    Content::Records(_) => {
+                        self.reading.push(bytes);
+                        self.read_next()
+                    }
+                }
+            }
+        }
+    }
+
+    /// Checks that an object is whole, belongs under its name, and follows the one that was read before it.
+    fn check(&self, bytes: &[u8]) -> Result<Content> {
+        let name = self.next_name();
+        let (Header { place, content, .. }, _) = decode(bytes).map_err(|error| error.of(&name))?;
+        let wrong = |what: String| {
+            let error = super::format::ObjectError::Damaged { at: 16, what };
+            Err(error.of(&name))
+        };
+        if place.database != self.start.database {
+            return wrong(format!("it belongs to database {}, not {}", place.database, self.start.database));
+        }
+        if Some((place.incarnation, place.seq)) != self.next_place() {
+            return wrong(format!("it is object {} of incarnation {}", place.seq, place.incarnation));
+        }
+        let before = self.reading.last().map(|before| header_sum(before));
+        let may_be_unknown = matches!(content, Content::Fence { .. }) && place.previous == 0;
+        match before {
+            Some(before) if before != place.previous && !may_be_unknown => {
+                wrong(format!("it follows a header {:08x}, and the one before is {before:08x}", place.previous))
+            }
+            _ => Ok(content),
+        }
+    }
+
+    fn put_fence(&mut self, now_us: u64) -> Next {
+        let Some((incarnation, seq)) = self.next_place() else { return self.read_next() };
+        let place = Place {
+            database: self.start.database,
+            incarnation,
+            seq,
+            nonce: nonce_of(self.start.nonce_seed, seq),
+            previous: self.reading.last().map_or(0, |before| header_sum(before)),
+        };
+        let fence = Header { place, cut_us: 0, content: Content::Fence { by: self.incarnation } };
+        let (settle, first) = Settle::with_rules(encode(&fence, &[]).into(), Likeness::Stream, self.rules);
+        self.phase = Phase::PutFence(settle);
+        self.settle_step(first, now_us)
+    }
+
+    /// Notes the end of a stream, and goes on with the next one.
+    fn ended(&mut self, end: StreamEnd, now_us: u64) -> Next {
+        if let (Some((_, end_seq)), Some(stream)) = (self.next_place(), self.queue.pop_front()) {
+            let objects = std::mem::take(&mut self.reading);
+            self.tails.push(StreamTail { incarnation: stream.incarnation, objects, end_seq, end });
+        }
+        // LOG-58. Another's FENCE was settled before it was found. An owner that has put FIN serves no reads.
+        if end != StreamEnd::Fin {
+            let hold_us = self.start.lease_us + self.start.lease_us.div_ceil(20);
+            self.held_until_us = self.held_until_us.max(now_us + hold_us);
+        }
+        self.phase = Phase::ReadStream;
+        self.read_next()
+    }
+
+    fn done(&mut self) -> Next {
+        let Some((manifest_number, manifest)) = self.claimed.clone() else {
+            return Step::Failed(Error::bug("a take-over has ended without a manifest"));
+        };
+        Step::Done(TakenOver {
+            incarnation: self.incarnation,
+            manifest_number,
+            manifest,
+            tails: std::mem::take(&mut self.tails),
+            held_until_us: self.held_until_us,
+        })
+    }
+}
+
+fn list(directory: &str) -> Next {
+    Step::Ask(Request::List { directory: directory.into() })
+}
+
+fn read(name: String) -> Next {
+    Step::Ask(Request::Read { name, bytes_max: None })
+}

@@ -1,0 +1,48 @@
+//! The manifests of the simulation: which commits a checkpoint has, and from where streams are needed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use mangrove_graph::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+
+use super::super::fence::{ListedStream, Manifests};
+use super::ledger::CommitId;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct SimManifest {
+    pub(super) owner: u64,
+    /// The floor of each stream that recovery needs, by incarnation.
+    pub(super) streams: BTreeMap<u64, u64>,
+    /// The number of the object that ends each stream that recovery does not need, by incarnation.
+    pub(super) ended: BTreeMap<u64, u64>,
+    /// The commits of the checkpoint.
+    pub(super) covered: BTreeSet<CommitId>,
+}
+
+impl SimManifest {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self> {
+        serde_json::from_slice(bytes).map_err(|error| Error::new(ErrorKind::Damaged, error.to_string()))
+    }
+
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("numbers can be written")
+    }
+}
+
+/// The layout of [`SimManifest`], for take-overs.
+#[derive(Debug)]
+pub(super) struct SimManifests;
+
+impl Manifests for SimManifests {
+    fn streams(&self, manifest: &[u8]) -> Result<Vec<ListedStream>> {
+        let streams = SimManifest::read(manifest)?.streams;
+        Ok(streams.into_iter().map(|(incarnation, floor)| ListedStream { incarnation, floor }).collect())
+    }
+
+    fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
+        let mut manifest = SimManifest::read(parent)?;
+        manifest.owner = incarnation;
+        manifest.streams.insert(incarnation, 1);
+        Ok(manifest.bytes())
+    }
+}

@@ -1,0 +1,93 @@
+//! Histories by seed, and rules that are broken on purpose.
+
+use mangrove_testdata::{case_count, first_seed};
+
+use super::*;
+
+/// Histories that each test tries in CI.
+const IN_CI: u64 = 300;
+/// Histories with `MANGROVE_TEST_FULL`.
+const IN_FULL: u64 = 10_000;
+/// Histories within which each broken rule must be noticed.
+const MUTATION_SEEDS: u64 = 3_000;
+
+fn cases() -> u64 {
+    let asked = std::env::var_os("MANGROVE_CASES").is_some();
+    let is_full = std::env::var_os("MANGROVE_TEST_FULL").is_some() && !asked;
+    let cases = case_count(IN_CI);
+    if is_full { cases.max(IN_FULL) } else { cases }
+}
+
+/// Runs seeds with all rules. Returns what happened, added up.
+fn run_all(owners: usize) -> Tally {
+    let first = first_seed(1);
+    let mut total = Tally::default();
+    for seed in first..first + cases() {
+        match run(seed, Scenario { owners, rules: Rules::default() }) {
+            Ok(tally) => total.add(tally),
+            Err(Violation(what)) => {
+                panic!("seed {seed} with {owners} owners: {what}. MANGROVE_FIRST={seed} MANGROVE_CASES=1 runs it again")
+            }
+        }
+    }
+    println!("{owners} owners: {total:?}");
+    total
+}
+
+#[test]
+fn one_owner_after_the_other_loses_nothing() {
+    let total = run_all(1);
+    assert!(total.acknowledged > 0 && total.reads > 0 && total.manifests > 0, "{total:?}");
+}
+
+#[test]
+fn several_owners_lose_nothing_and_fence_each_other() {
+    for owners in 2..=4 {
+        let total = run_all(owners);
+        assert!(total.acknowledged > 0 && total.reads > 0 && total.manifests > 0 && total.fenced > 0, "{total:?}");
+    }
+}
+
+#[test]
+fn a_seed_is_one_history() {
+    let scenario = Scenario { owners: 4, rules: Rules::default() };
+    for seed in 1..20 {
+        assert_eq!(run(seed, scenario), run(seed, scenario), "seed {seed}");
+    }
+}
+
+/// Runs seeds with a broken rule until it is noticed. Returns the seeds that it took, and what was noticed.
+fn noticed(rules: Rules) -> Option<(u64, String)> {
+    (1..=MUTATION_SEEDS).find_map(|seed| {
+        let owners = 2 + (seed % 3) as usize;
+        run(seed, Scenario { owners, rules }).err().map(|Violation(what)| (seed, what))
+    })
+}
+
+#[test]
+fn every_broken_rule_is_noticed() {
+    let all = Rules::default();
+    let mutations = [
+        ("acknowledges after a gap", Rules { acknowledges_prefix: false, ..all }),
+        ("a new nonce at a retry", Rules { keeps_nonce: false, ..all }),
+        ("'taken' is believed", Rules { settles_taken: false, ..all }),
+        ("fences before it claims the manifest", Rules { claims_first: false, ..all }),
+        ("fences from the first object", Rules { fences_from_floor: false, ..all }),
+        ("a manifest counts without a look", Rules { looks_for_larger: false, ..all }),
+        ("deletes ends of streams", Rules { keeps_ends: false, ..all }),
+        ("no lease wait", Rules { waits_for_lease: false, ..all }),
+        ("a successor reads at once", Rules { holds_reads: false, ..all }),
+        ("a retry renews the lease", Rules { leases_from_attempt: false, ..all }),
+    ];
+    let missed: Vec<&str> = mutations
+        .into_iter()
+        .filter_map(|(what, rules)| match noticed(rules) {
+            Some((seeds, how)) => {
+                println!("{what}: noticed after {seeds} seeds: {how}");
+                None
+            }
+            None => Some(what),
+        })
+        .collect();
+    assert!(missed.is_empty(), "not noticed within {MUTATION_SEEDS} seeds: {missed:?}");
+}
