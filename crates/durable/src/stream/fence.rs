@@ -432,3 +432,6 @@ fn list(directory: &str) -> Next {
 fn read(name: String) -> Next {
     Step::Ask(Request::Read { name, bytes_max: None })
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,8 @@ pub(crate) struct Rules {
     pub(crate) holds_reads: bool,
     /// An object renews the lease from the time of its first attempt, not of its outcome (LOG-59).
     pub(crate) leases_from_attempt: bool,
+    /// A look at the next name is sent only while nothing is in flight (LOG-59).
+    pub(crate) looks_when_settled: bool,
 }
 
 impl Default for Rules {
@@ -38,6 +40,7 @@ impl Default for Rules {
             waits_for_lease: true,
             holds_reads: true,
             leases_from_attempt: true,
+            looks_when_settled: true,
         }
     }
 }

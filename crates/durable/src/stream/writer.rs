@@ -456,7 +456,8 @@ impl Writer {
         }
         let mut actions = Vec::new();
         // LOG-59. An object in flight renews the lease as well.
-        if self.in_flight.is_empty() && self.probe.is_none() {
+        let may_look = self.in_flight.is_empty() || !self.rules.looks_when_settled;
+        if may_look && self.probe.is_none() {
             self.probe = Some((now.us, self.next_seq));
             actions.push(Action::Probe { name: stream_name(self.start.incarnation, self.next_seq) });
         }

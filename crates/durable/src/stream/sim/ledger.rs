@@ -43,6 +43,7 @@ pub(super) struct Ledger {
     must_see: Vec<CommitId>,
     is_in_must_see: BTreeSet<CommitId>,
     pub(super) reads: u64,
+    pub(super) stalls: u64,
 }
 
 impl Ledger {
@@ -152,4 +153,70 @@ impl Ledger {
 fn commits_of(object: &[u8]) -> Vec<CommitId> {
     let records = decode(object).map(|(_, records)| records).unwrap_or_default();
     records.chunks_exact(8).map(|id| u64::from_le_bytes(id.try_into().expect("eight bytes"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::fence::{StreamEnd, StreamTail};
+    use super::super::super::format::{Batch, Content, Header, Place, encode};
+    use super::super::owner::database;
+    use super::*;
+
+    /// A take-over with these commits in the checkpoint and in an object of a stream.
+    fn taken(claim: u64, covered: &[CommitId], in_tail: &[CommitId]) -> TakenOver {
+        let place = Place { database: database(), incarnation: 1, seq: 1, nonce: [0; 16], previous: 0 };
+        let records: Vec<u8> = in_tail.iter().flat_map(|id| id.to_le_bytes()).collect();
+        let object = encode(&Header { place, cut_us: 0, content: Content::Records(Batch::default()) }, &records);
+        let tail = StreamTail { incarnation: 1, objects: vec![object.into()], end_seq: 2, end: StreamEnd::Fin };
+        let covered = covered.iter().copied().collect();
+        let manifest = SimManifest { covered, ..SimManifest::default() }.bytes().into();
+        TakenOver { incarnation: claim, manifest_number: claim, manifest, tails: vec![tail], held_until_us: 0 }
+    }
+
+    fn ledger() -> Ledger {
+        let mut ledger = Ledger::default();
+        (1..10).for_each(|id| ledger.made(id));
+        ledger
+    }
+
+    #[test]
+    fn doubled_and_invented_commits_are_noticed() {
+        assert!(ledger().taken_over(&taken(1, &[1, 2], &[3])).is_ok());
+        let Violation(what) = ledger().taken_over(&taken(1, &[1, 2], &[2])).unwrap_err();
+        assert_eq!(what, "commit 2 was recovered twice");
+        let Violation(what) = ledger().taken_over(&taken(1, &[1, 20], &[])).unwrap_err();
+        assert_eq!(what, "commit 20 was recovered, and no client has made it");
+    }
+
+    #[test]
+    fn lost_commits_and_late_acknowledgements_are_noticed() {
+        let first = || {
+            let mut ledger = ledger();
+            ledger.taken_over(&taken(1, &[], &[])).unwrap();
+            ledger.acknowledge(1, [1, 2].into_iter()).unwrap();
+            ledger
+        };
+        assert!(first().recovered_in_the_end(&[1].into()).is_err());
+        let mut ledger = first();
+        ledger.taken_over(&taken(2, &[1], &[])).unwrap();
+        assert!(ledger.acknowledge(2, [5].into_iter()).is_err(), "commit 2 is missing");
+        let mut ledger = first();
+        ledger.taken_over(&taken(3, &[1, 2], &[3])).unwrap();
+        ledger.acknowledge(3, [6].into_iter()).unwrap();
+        ledger.acknowledge(1, [3].into_iter()).unwrap();
+        assert!(ledger.acknowledge(1, [4].into_iter()).is_err(), "the successor has not read commit 4");
+    }
+
+    #[test]
+    fn reads_that_miss_something_are_noticed() {
+        let mut ledger = ledger();
+        ledger.taken_over(&taken(1, &[1], &[])).unwrap();
+        ledger.taken_over(&taken(2, &[1], &[2])).unwrap();
+        let before = ledger.read_begins();
+        ledger.read_served(2, before, &BTreeSet::new()).unwrap();
+        ledger.read_served(1, before, &BTreeSet::new()).unwrap();
+        let after = ledger.read_begins();
+        assert!(ledger.read_served(1, after, &BTreeSet::new()).is_err(), "another read has shown commit 2");
+        ledger.read_served(1, after, &[2].into()).unwrap();
+    }
 }

@@ -24,7 +24,7 @@ use super::{Answer, Now, Rules};
 use ledger::{Checked, Ledger, Violation};
 use manifest::SimManifest;
 use owner::{Owner, Phase, Purpose, unknown};
-use store::{Ask, Heard, Hears, SimStore, draw_fate};
+use store::{Ask, Fate, Heard, Hears, SimStore, draw_fate};
 
 const MS: u64 = 1_000;
 /// Longer than any request is on its way.
@@ -36,6 +36,8 @@ struct Scenario {
     /// Owners at a time at most.
     owners: usize,
     rules: Rules,
+    /// False: owners delete nothing, to see that the simulation notices.
+    collects: bool,
 }
 
 /// What happened, in numbers.
@@ -48,6 +50,7 @@ struct Tally {
     fenced: u64,
     manifests: u64,
     objects: u64,
+    stalls: u64,
 }
 
 impl Tally {
@@ -60,6 +63,7 @@ impl Tally {
             (&mut self.fenced, other.fenced),
             (&mut self.manifests, other.manifests),
             (&mut self.objects, other.objects),
+            (&mut self.stalls, other.stalls),
         ] {
             *sum += part;
         }
@@ -141,7 +145,10 @@ struct Sim {
     processes: Vec<Process>,
     ledger: Ledger,
     tally: Tally,
+    /// Faults among a thousand requests.
     faults: u32,
+    /// Until then, the store receives nothing.
+    away_until: u64,
     options: WriterOptions,
     /// The last commit of a client.
     last_commit: u64,
@@ -175,6 +182,7 @@ fn run(seed: u64, scenario: Scenario) -> Result<Tally, Violation> {
         ledger: Ledger::default(),
         tally: Tally::default(),
         faults,
+        away_until: 0,
         options,
         last_commit: 0,
         manifests: BTreeMap::new(),
@@ -191,6 +199,7 @@ impl Sim {
         self.run_until(self.end)?;
         // Whatever is on its way arrives, also at owners that slept until now.
         self.faults = 0;
+        self.away_until = 0;
         self.processes.iter_mut().for_each(|process| process.paused_until = 0);
         self.run_until(self.end + QUIET_US)?;
         self.check_the_end()
@@ -251,6 +260,7 @@ impl Sim {
         self.time = end;
         self.tally.acknowledged = self.ledger.acknowledged_count();
         self.tally.reads = self.ledger.reads;
+        self.tally.stalls = self.ledger.stalls;
         Ok(())
     }
 
@@ -330,6 +340,9 @@ impl Sim {
             Event::Execute { .. } | Event::Incident | Event::Spawn => {}
         }
         for order in owner.take_orders() {
+            if matches!(order.ask, Ask::Delete(_)) && !self.scenario.collects {
+                continue;
+            }
             self.send(number, order.purpose, order.ask);
         }
         self.plan_wake(number);
@@ -350,7 +363,10 @@ impl Sim {
     }
 
     fn send(&mut self, owner: usize, purpose: Purpose, ask: Ask) {
-        let fate = draw_fate(&ask, self.faults, &mut self.rng);
+        let fate = match self.time < self.away_until {
+            true => Fate { executions: Vec::new(), heard_after_us: 200 * MS, hears: Hears::Unknown },
+            false => draw_fate(&ask, self.faults, &mut self.rng),
+        };
         let request = self.next;
         self.next += 1;
         for (nth, after) in fate.executions.iter().enumerate() {
@@ -465,6 +481,10 @@ impl Sim {
             2..12 => {
                 let pause = [20 * MS, 200 * MS, 1_000 * MS, 6_000 * MS][self.rng.random_range(0..4)];
                 self.processes[number].paused_until = self.time + self.rng.random_range(0..2 * pause);
+            }
+            12 => {
+                let away = [200 * MS, 2_000 * MS, 8_000 * MS][self.rng.random_range(0..3)];
+                self.away_until = self.time + away;
             }
             _ => {}
         }

@@ -407,7 +407,8 @@ impl Owner {
                     running.own_acknowledged.extend(&commits);
                     ledger.acknowledge(running.claim, commits.into_iter())?;
                 }
-                Action::Stall | Action::Resume => {}
+                Action::Stall => ledger.stalls += 1,
+                Action::Resume => {}
                 Action::Stop { .. } => {
                     let (incarnation, claim) = (running.incarnation, running.claim);
                     self.phase = Phase::Stopped { incarnation, claim };

@@ -23,7 +23,7 @@ fn run_all(owners: usize) -> Tally {
     let first = first_seed(1);
     let mut total = Tally::default();
     for seed in first..first + cases() {
-        match run(seed, Scenario { owners, rules: Rules::default() }) {
+        match run(seed, Scenario { owners, rules: Rules::default(), collects: true }) {
             Ok(tally) => total.add(tally),
             Err(Violation(what)) => {
                 panic!("seed {seed} with {owners} owners: {what}. MANGROVE_FIRST={seed} MANGROVE_CASES=1 runs it again")
@@ -44,23 +44,33 @@ fn one_owner_after_the_other_loses_nothing() {
 fn several_owners_lose_nothing_and_fence_each_other() {
     for owners in 2..=4 {
         let total = run_all(owners);
-        assert!(total.acknowledged > 0 && total.reads > 0 && total.manifests > 0 && total.fenced > 0, "{total:?}");
+        assert!(
+            total.acknowledged > 0 && total.reads > 0 && total.manifests > 0 && total.fenced > 0 && total.stalls > 0,
+            "{total:?}"
+        );
     }
 }
 
 #[test]
 fn a_seed_is_one_history() {
-    let scenario = Scenario { owners: 4, rules: Rules::default() };
+    let scenario = Scenario { owners: 4, rules: Rules::default(), collects: true };
     for seed in 1..20 {
         assert_eq!(run(seed, scenario), run(seed, scenario), "seed {seed}");
     }
+}
+
+#[test]
+fn garbage_that_stays_is_noticed() {
+    let scenario = Scenario { owners: 2, rules: Rules::default(), collects: false };
+    let Err(Violation(what)) = run(1, scenario) else { panic!("nothing was noticed") };
+    assert!(what.ends_with("was never collected"), "{what}");
 }
 
 /// Runs seeds with a broken rule until it is noticed. Returns the seeds that it took, and what was noticed.
 fn noticed(rules: Rules) -> Option<(u64, String)> {
     (1..=MUTATION_SEEDS).find_map(|seed| {
         let owners = 2 + (seed % 3) as usize;
-        run(seed, Scenario { owners, rules }).err().map(|Violation(what)| (seed, what))
+        run(seed, Scenario { owners, rules, collects: true }).err().map(|Violation(what)| (seed, what))
     })
 }
 
@@ -78,6 +88,7 @@ fn every_broken_rule_is_noticed() {
         ("no lease wait", Rules { waits_for_lease: false, ..all }),
         ("a successor reads at once", Rules { holds_reads: false, ..all }),
         ("a retry renews the lease", Rules { leases_from_attempt: false, ..all }),
+        ("looks while a put is in flight", Rules { looks_when_settled: false, ..all }),
     ];
     let missed: Vec<&str> = mutations
         .into_iter()

@@ -1,0 +1,210 @@
+//! The steps of a take-over, one by one.
+
+use std::collections::BTreeMap;
+
+use super::super::format::Batch;
+use super::super::settle::PutAnswer;
+use super::*;
+
+const LEASE_US: u64 = 300_000;
+
+/// A manifest is a text of numbers: `owner stream floor stream floor …`.
+#[derive(Debug)]
+struct Numbers;
+
+fn numbers(manifest: &[u8]) -> Result<Vec<u64>> {
+    let text = std::str::from_utf8(manifest).map_err(|error| Error::new(ErrorKind::Damaged, error.to_string()))?;
+    Ok(text.split(' ').map(|number| number.parse().unwrap()).collect())
+}
+
+impl Manifests for Numbers {
+    fn streams(&self, manifest: &[u8]) -> Result<Vec<ListedStream>> {
+        let pairs = numbers(manifest)?;
+        Ok(pairs[1..].chunks(2).map(|pair| ListedStream { incarnation: pair[0], floor: pair[1] }).collect())
+    }
+
+    fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
+        let mut all = numbers(parent)?;
+        all[0] = incarnation;
+        all.extend([incarnation, 1]);
+        Ok(all.iter().map(u64::to_string).collect::<Vec<_>>().join(" ").into_bytes())
+    }
+}
+
+type Objects = BTreeMap<String, Arc<[u8]>>;
+
+fn database() -> Uuid {
+    Uuid::from_u128(5)
+}
+
+fn object(incarnation: u64, seq: u64, previous: u32, content: Content) -> Arc<[u8]> {
+    let place = Place { database: database(), incarnation, seq, nonce: [3; 16], previous };
+    encode(&Header { place, cut_us: 0, content }, &[]).into()
+}
+
+/// A stream of records from one object to another, both included.
+fn put_stream(objects: &mut Objects, incarnation: u64, from: u64, to: u64) -> u32 {
+    let mut previous = 0;
+    for seq in from..=to {
+        let bytes = object(incarnation, seq, previous, Content::Records(Batch::default()));
+        previous = header_sum(&bytes);
+        objects.insert(stream_name(incarnation, seq), bytes);
+    }
+    previous
+}
+
+/// A graph with the manifest 7: the streams 2 from object 5, and 3 from object 1.
+fn graph() -> Objects {
+    let mut objects = Objects::new();
+    for incarnation in 1..=3 {
+        objects.insert(node_name(incarnation), [incarnation as u8].into());
+    }
+    objects.insert(manifest_name(6), b"2 2 1".as_slice().into());
+    objects.insert(manifest_name(7), b"3 2 5 3 1".as_slice().into());
+    objects
+}
+
+fn answer(objects: &mut Objects, request: &Request) -> Answer {
+    match request {
+        Request::PutNew { name, .. } if objects.contains_key(name) => Answer::Put(PutAnswer::Taken),
+        Request::PutNew { name, bytes } => {
+            objects.insert(name.clone(), bytes.clone());
+            Answer::Put(PutAnswer::Done)
+        }
+        Request::Read { name, bytes_max } => Answer::Read(match objects.get(name) {
+            None => ReadAnswer::Absent,
+            Some(bytes) => ReadAnswer::Found(bytes[..bytes_max.unwrap_or(bytes.len()).min(bytes.len())].into()),
+        }),
+        Request::List { directory } => {
+            let of = objects.keys().filter(|name| name.starts_with(directory.as_str()));
+            Answer::List(ListAnswer::Names(of.rev().cloned().collect()))
+        }
+    }
+}
+
+/// Takes over. Before each request is carried out, `before` may change the objects. Returns the names of the puts.
+fn take_over(
+    objects: &mut Objects,
+    mut before: impl FnMut(&Request, &mut Objects),
+) -> (Result<TakenOver>, Vec<String>) {
+    let node = b"me".as_slice().into();
+    let start = TakeOverStart { database: database(), node, nonce_seed: [7; 16], lease_us: LEASE_US };
+    let (mut take_over, mut step) = TakeOver::new(start, Numbers);
+    let (mut now_us, mut puts) = (1_000_000, Vec::new());
+    loop {
+        step = match step {
+            Step::Ask(request) => {
+                before(&request, objects);
+                if let Request::PutNew { name, .. } = &request {
+                    puts.push(name.clone());
+                }
+                let answer = answer(objects, &request);
+                now_us += 10_000;
+                take_over.answered(answer, now_us)
+            }
+            Step::WaitUntil(us) => {
+                now_us = now_us.max(us);
+                take_over.resumed(now_us)
+            }
+            Step::Done(taken) => return (Ok(taken), puts),
+            Step::Failed(error) => return (Err(error), puts),
+        };
+    }
+}
+
+#[test]
+fn a_successor_claims_first_and_fences_each_stream_at_its_end() {
+    let mut objects = graph();
+    let sum = put_stream(&mut objects, 2, 5, 6);
+    objects.insert(stream_name(2, 7), object(2, 7, sum, Content::Fence { by: 3 }));
+    let sum = put_stream(&mut objects, 3, 1, 3);
+    let (taken, puts) = take_over(&mut objects, |_, _| ());
+    let taken = taken.unwrap();
+    assert_eq!(puts, [node_name(4), manifest_name(8), stream_name(3, 4)]);
+    assert_eq!((taken.incarnation, taken.manifest_number), (4, 8));
+    assert_eq!(&taken.manifest[..], b"4 2 5 3 1 4 1");
+    let ends: Vec<_> =
+        taken.tails.iter().map(|tail| (tail.incarnation, tail.objects.len(), tail.end_seq, tail.end)).collect();
+    assert_eq!(ends, [(2, 2, 7, StreamEnd::Fence { by: 3 }), (3, 3, 4, StreamEnd::Fence { by: 4 })]);
+    let (fence, _) = decode(&objects[&stream_name(3, 4)]).unwrap();
+    assert_eq!((fence.content, fence.place.previous), (Content::Fence { by: 4 }, sum));
+    assert!(taken.held_until_us >= 1_000_000 + LEASE_US * 21 / 20);
+}
+
+#[test]
+fn an_object_that_arrives_before_the_fence_is_read_and_the_fence_goes_after_it() {
+    let mut objects = graph();
+    put_stream(&mut objects, 2, 5, 5);
+    put_stream(&mut objects, 3, 1, 1);
+    let (taken, puts) = take_over(&mut objects, |request, objects| {
+        if matches!(request, Request::PutNew { name, .. } if *name == stream_name(3, 2)) {
+            put_stream(objects, 3, 1, 2);
+        }
+    });
+    let taken = taken.unwrap();
+    assert_eq!(puts, [node_name(4), manifest_name(8), stream_name(2, 6), stream_name(3, 2), stream_name(3, 3)]);
+    assert_eq!((taken.tails[1].objects.len(), taken.tails[1].end_seq), (2, 3));
+}
+
+#[test]
+fn a_number_that_another_takes_is_claimed_again_from_the_newest_manifest() {
+    let mut objects = graph();
+    objects.insert(stream_name(3, 1), object(3, 1, 0, Content::Fin));
+    objects.insert(stream_name(2, 5), object(2, 5, 0, Content::Fin));
+    let (taken, puts) = take_over(&mut objects, |request, objects| {
+        if matches!(request, Request::PutNew { name, .. } if *name == node_name(4)) {
+            objects.insert(node_name(4), b"another".as_slice().into());
+        }
+        if matches!(request, Request::PutNew { name, .. } if *name == manifest_name(8)) {
+            objects.insert(manifest_name(8), b"4 3 1 4 2".as_slice().into());
+            objects.insert(stream_name(4, 2), object(4, 2, 0, Content::Fin));
+        }
+    });
+    let taken = taken.unwrap();
+    assert_eq!(puts, [node_name(4), node_name(5), manifest_name(8), manifest_name(9)]);
+    assert_eq!(&taken.manifest[..], b"5 3 1 4 2 5 1");
+    assert_eq!(taken.held_until_us, 0, "owners that have ended their streams serve no reads");
+}
+
+#[test]
+fn a_graph_that_is_not_there_or_damaged_is_an_error_with_its_name() {
+    let (taken, _) = take_over(&mut Objects::new(), |_, _| ());
+    assert_eq!(taken.unwrap_err().kind(), ErrorKind::NotFound);
+    let name = stream_name(2, 5);
+    let flipped = {
+        let mut bytes = object(2, 5, 0, Content::Fin).to_vec();
+        bytes[100] ^= 1;
+        bytes.into()
+    };
+    let place = Place { database: Uuid::from_u128(6), incarnation: 2, seq: 5, nonce: [0; 16], previous: 0 };
+    let elsewhere = encode(&Header { place, cut_us: 0, content: Content::Fin }, &[]).into();
+    for wrong in [flipped, elsewhere, object(2, 6, 0, Content::Fin)] {
+        let mut objects = graph();
+        objects.insert(name.clone(), wrong);
+        let error = take_over(&mut objects, |_, _| ()).0.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged);
+        assert!(error.message().contains(&name), "{}", error.message());
+    }
+    let mut objects = graph();
+    put_stream(&mut objects, 2, 5, 6);
+    objects.insert(stream_name(2, 6), object(2, 6, 1, Content::Fin));
+    let error = take_over(&mut objects, |_, _| ()).0.unwrap_err();
+    assert!(error.message().contains("it follows a header 00000001"), "{}", error.message());
+}
+
+#[test]
+fn a_bit_that_flips_on_the_way_is_read_again() {
+    let mut objects = graph();
+    objects.insert(stream_name(3, 1), object(3, 1, 0, Content::Fin));
+    let whole = object(2, 5, 0, Content::Fin);
+    let mut reads = 0;
+    let (taken, _) = take_over(&mut objects, |request, objects| {
+        if matches!(request, Request::Read { name, .. } if *name == stream_name(2, 5)) {
+            reads += 1;
+            let mut bytes = whole.to_vec();
+            bytes[90] ^= u8::from(reads < 3);
+            objects.insert(stream_name(2, 5), bytes.into());
+        }
+    });
+    assert_eq!(taken.unwrap().tails[0].end, StreamEnd::Fin);
+}
