@@ -222,7 +222,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, &[u8]), ObjectError> {
     }
     expect_equal(8, "the format", FORMAT_VERSION, version)?;
     let header_len = get_u32(bytes, 68) as usize;
-    if header_len < HEADER_BYTES || header_len % 8 != 0 || header_len > bytes.len() {
+    if header_len < HEADER_BYTES || !header_len.is_multiple_of(8) || header_len > bytes.len() {
         return Err(damaged(68, format!("a header of {header_len} bytes in an object of {}", bytes.len())));
     }
     let (header_bytes, stored) = bytes.split_at(header_len);

@@ -77,7 +77,7 @@ impl Running {
 
 #[derive(Debug)]
 pub(super) enum Phase {
-    TakingOver(TakeOver<SimManifests>),
+    TakingOver(Box<TakeOver<SimManifests>>),
     Running(Box<Running>),
     /// It has stopped because it was fenced or superseded. The incarnation and the claim tell whether it was right.
     Stopped {
@@ -112,7 +112,7 @@ impl Owner {
             lease_us: options.lease_us,
         };
         let (take_over, step) = TakeOver::with_rules(start, SimManifests, rules);
-        let phase = Phase::TakingOver(take_over);
+        let phase = Phase::TakingOver(Box::new(take_over));
         let mut owner = Owner { phase, seed, options, rules, wakes: BTreeMap::new(), orders: Vec::new() };
         if let Step::Ask(request) = step {
             owner.order(Purpose::TakeOver, request);
@@ -236,10 +236,10 @@ impl Owner {
 
     /// A client reads. `mark` is from the time at which it sent its request.
     pub(super) fn read(&mut self, mark: usize, now: Now, ledger: &mut Ledger) -> Checked {
-        if let Phase::Running(running) = &mut self.phase {
-            if running.reads.len() < READS_MAX {
-                running.reads.push(mark);
-            }
+        if let Phase::Running(running) = &mut self.phase
+            && running.reads.len() < READS_MAX
+        {
+            running.reads.push(mark);
         }
         self.after_event(now, ledger)
     }

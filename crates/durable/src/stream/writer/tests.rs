@@ -283,7 +283,7 @@ fn an_idle_writer_looks_at_the_next_name_when_a_reader_asks() {
     let actions = harness.writer.probed(&ReadAnswer::Absent, at(410 * MS));
     assert_eq!(actions, []);
     assert_eq!(harness.writer.ask_to_read(at(699 * MS)).0, ReadPermit::Granted);
-    assert_eq!(harness.writer.ask_to_read(at(700 * MS)).1, [probe.clone()]);
+    assert_eq!(harness.writer.ask_to_read(at(700 * MS)).1, vec![probe.clone()]);
     harness.writer.probed(&ReadAnswer::Unknown("time-out".into()), at(800 * MS));
     assert_eq!(harness.writer.ask_to_read(at(800 * MS)).1, [probe]);
     let found = ReadAnswer::Found(end(Content::Fence { by: 6 }));
