@@ -391,8 +391,8 @@ impl Writer {
         self.time(now)
     }
 
-    /// Ends the stream once everything up to the watermark is acknowledged. From now on, no commit is admitted and no
-    /// read is served.
+    /// Ends the stream once every commit that was handed over is acknowledged, which takes a watermark that passes them
+    /// all. No commit is admitted and no read is served any more.
     pub fn finish(&mut self, now: Now) -> Vec<Action> {
         if self.state == State::Running {
             self.state = State::Finishing;
@@ -417,7 +417,7 @@ impl Writer {
             if self.fin_cut {
                 self.state = State::Finished;
                 actions.push(Action::Finish);
-            } else if !self.has_ready() {
+            } else if self.waiting.is_empty() {
                 actions.push(self.put(Content::Fin, &[], self.cut_through, now));
             }
         }

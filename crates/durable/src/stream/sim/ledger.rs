@@ -12,10 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::fence::TakenOver;
 use super::super::format::decode;
-use super::manifest::SimManifest;
-
-/// A commit of a simulated client.
-pub(super) type CommitId = u64;
+use super::manifest::{CommitId, SimManifest};
 
 /// A rule that was seen broken, as a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,7 +6,9 @@ use mangrove_graph::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use super::super::fence::{ListedStream, Manifests};
-use super::ledger::CommitId;
+
+/// A commit of a simulated client.
+pub(super) type CommitId = u64;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SimManifest {

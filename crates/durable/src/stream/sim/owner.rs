@@ -14,8 +14,8 @@ use super::super::names::{MANIFESTS, STREAMS, manifest_name, manifest_number, st
 use super::super::settle::{Likeness, PutAnswer, ReadAnswer, Settle, SettleStep};
 use super::super::writer::{Action, HandedOver, ReadPermit, StreamFloor, StreamStart, Writer, WriterOptions};
 use super::super::{Answer, ListAnswer, Now, Request, Rules, Step};
-use super::ledger::{Checked, CommitId, Ledger, Violation};
-use super::manifest::{SimManifest, SimManifests};
+use super::ledger::{Checked, Ledger, Violation};
+use super::manifest::{CommitId, SimManifest, SimManifests};
 use super::store::{Ask, Heard};
 
 /// Reads that wait at an owner.

@@ -308,3 +308,46 @@ fn without_a_lease_reads_are_always_served() {
     let mut harness = Harness::new(options, 0);
     assert_eq!(harness.writer.ask_to_read(at(1_000_000 * MS)), (ReadPermit::Granted, vec![]));
 }
+
+/// Clients that commit again as soon as they are acknowledged, for ten seconds, at a store that takes 25 ms a put. Returns
+/// commits a put and the mean time of a commit in microseconds.
+fn closed_loop(clients: u64) -> (f64, f64) {
+    const PUT_US: u64 = 25 * MS;
+    let mut harness = Harness::new(WriterOptions::default(), 0);
+    let (mut settles, mut begun) = (BTreeMap::from([(PUT_US, vec![1])]), BTreeMap::new());
+    let mut settling = 1;
+    let (mut next_ts, mut now, mut commits, mut waited_us) = (101, PUT_US, 0, 0);
+    while now < 10_000 * MS {
+        for seq in settles.remove(&now).unwrap_or_default() {
+            harness.settle(seq, now);
+        }
+        harness.time(now);
+        let through = harness.acknowledged().last().copied().unwrap_or_default();
+        harness.other.clear();
+        let later = begun.split_off(&(through + 1));
+        for since in std::mem::replace(&mut begun, later).into_values() {
+            commits += 1;
+            waited_us += now - since;
+        }
+        while (begun.len() as u64) < clients {
+            begun.insert(next_ts, now);
+            harness.commit(next_ts, 200, now);
+            next_ts += 1;
+        }
+        let sent = harness.puts.len() as u64;
+        settles.entry(now + PUT_US).or_default().extend(settling + 1..=sent);
+        settling = sent;
+        let wake = harness.writer.wake_at_us().unwrap_or(u64::MAX);
+        now = settles.keys().next().copied().unwrap_or(u64::MAX).min(wake).max(now + 1);
+    }
+    (commits as f64 / harness.puts.len() as f64, waited_us as f64 / commits as f64)
+}
+
+#[test]
+fn one_committer_costs_a_put_a_commit_and_many_share_puts() {
+    for (clients, commits_a_put_min, mean_us_max) in [(1, 0.99, 25_100.0), (8, 3.0, 40_000.0), (32, 12.0, 40_000.0)] {
+        let (commits_a_put, mean_us) = closed_loop(clients);
+        println!("{clients} clients: {commits_a_put:.2} commits a put, {mean_us:.0} us a commit");
+        assert!(commits_a_put >= commits_a_put_min && mean_us <= mean_us_max, "{clients}: {commits_a_put}, {mean_us}");
+    }
+}
