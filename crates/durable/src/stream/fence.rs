@@ -241,7 +241,10 @@ impl<M: Manifests> TakeOver<M> {
     }
 
     fn claim_next_node(&mut self, now_us: u64) -> Next {
-        self.incarnation += 1;
+        let Some(incarnation) = self.incarnation.checked_add(1) else {
+            return Step::Failed(no_number_left(&node_name(self.incarnation)));
+        };
+        self.incarnation = incarnation;
         let (settle, first) = Settle::with_rules(self.start.node.clone(), Likeness::Whole, self.rules);
         self.phase = Phase::ClaimNode(settle);
         self.settle_step(first, now_us)
@@ -274,7 +277,8 @@ impl<M: Manifests> TakeOver<M> {
             return self.begin_fencing(parent);
         }
         let manifest: Arc<[u8]> = self.manifests.claim(parent, self.incarnation)?.into();
-        let (put, step) = ManifestPut::with_rules(number + 1, manifest.clone(), self.rules);
+        let next = number.checked_add(1).ok_or_else(|| no_number_left(&manifest_name(number)))?;
+        let (put, step) = ManifestPut::with_rules(next, manifest.clone(), self.rules);
         self.phase = Phase::PutManifest(put, manifest);
         self.manifest_step(step)
     }
@@ -315,7 +319,7 @@ impl<M: Manifests> TakeOver<M> {
     /// The number of the next object of the stream whose end is searched, and the stream's incarnation.
     fn next_place(&self) -> Option<(u64, u64)> {
         let stream = self.queue.front()?;
-        Some((stream.incarnation, stream.floor + self.reading.len() as u64))
+        Some((stream.incarnation, stream.floor.saturating_add(self.reading.len() as u64)))
     }
 
     fn next_name(&self) -> String {
@@ -423,6 +427,12 @@ impl<M: Manifests> TakeOver<M> {
             held_until_us: self.held_until_us,
         })
     }
+}
+
+/// The error for an object whose number no owner has given: the next number would not exist.
+fn no_number_left(object: &str) -> Error {
+    let what = "no owner has given this number. Remove the object if it is not part of the graph, or restore the graph";
+    Error::new(ErrorKind::Damaged, format!("{object} cannot belong to this graph: {what} from a backup"))
 }
 
 fn list(directory: &str) -> Next {

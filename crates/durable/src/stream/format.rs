@@ -243,7 +243,8 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, &[u8]), ObjectError> {
 fn decode_header(bytes: &[u8]) -> Result<Header, ObjectError> {
     expect_equal(66, "the bytes after the codec", 0, get_u32(bytes, KIND) >> 16)?;
     let after_len = get_u32(bytes, 132) as usize;
-    let after_end = HEADER_BYTES.checked_add(after_len).filter(|end| end.next_multiple_of(8) == bytes.len());
+    let after_end =
+        HEADER_BYTES.checked_add(after_len).filter(|end| end.checked_next_multiple_of(8) == Some(bytes.len()));
     let Some(after_end) = after_end else {
         return Err(damaged(132, format!("a set of tablets of {after_len} bytes in a header of {}", bytes.len())));
     };

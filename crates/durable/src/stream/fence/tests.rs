@@ -193,6 +193,17 @@ fn a_graph_that_is_not_there_or_damaged_is_an_error_with_its_name() {
 }
 
 #[test]
+fn a_number_without_a_next_one_is_an_error() {
+    for name in [node_name(u64::MAX), manifest_name(u64::MAX)] {
+        let mut objects = graph();
+        objects.insert(name.clone(), b"3 3 1".as_slice().into());
+        let error = take_over(&mut objects, |_, _| ()).0.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged);
+        assert!(error.message().contains(&name), "{}", error.message());
+    }
+}
+
+#[test]
 fn a_bit_that_flips_on_the_way_is_read_again() {
     let mut objects = graph();
     objects.insert(stream_name(3, 1), object(3, 1, 0, Content::Fin));
