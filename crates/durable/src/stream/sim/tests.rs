@@ -18,8 +18,8 @@ fn cases() -> u64 {
     if is_full { cases.max(IN_FULL) } else { cases }
 }
 
-/// Runs seeds with all rules. Returns what happened, added up.
-fn run_all(owners: usize) -> Tally {
+/// Runs seeds with all rules, and checks that they try what they should.
+fn run_all(owners: usize) {
     let first = first_seed(1);
     let mut total = Tally::default();
     for seed in first..first + cases() {
@@ -31,24 +31,21 @@ fn run_all(owners: usize) -> Tally {
         }
     }
     println!("{owners} owners: {total:?}");
-    total
+    // One history may be quiet; many are not.
+    if cases() >= 100 {
+        let happened = [total.acknowledged, total.reads, total.manifests, total.fenced, total.stalls];
+        assert!(happened.iter().all(|count| *count > 0), "something never happened: {total:?}");
+    }
 }
 
 #[test]
 fn one_owner_after_the_other_loses_nothing() {
-    let total = run_all(1);
-    assert!(total.acknowledged > 0 && total.reads > 0 && total.manifests > 0, "{total:?}");
+    run_all(1);
 }
 
 #[test]
 fn several_owners_lose_nothing_and_fence_each_other() {
-    for owners in 2..=4 {
-        let total = run_all(owners);
-        assert!(
-            total.acknowledged > 0 && total.reads > 0 && total.manifests > 0 && total.fenced > 0 && total.stalls > 0,
-            "{total:?}"
-        );
-    }
+    (2..=4).for_each(run_all);
 }
 
 #[test]
