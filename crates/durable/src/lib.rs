@@ -11,6 +11,7 @@
 //! | [`log`] | the log of acknowledged commits, written in groups and read after a crash |
 //! | [`checkpoint`] | page images in files: taking checkpoints and loading them |
 //! | [`manifest`] | the file that names all files of a state of the graph |
+//! | [`home`] | objects that are written once, in memory, in a directory or in an object store: one interface, one contract |
 //! | [`stream`] | the log of a graph in an object store: objects, their writer, fencing |
 //! | [`content`] | the decoders below the checksums, for fuzzing |
 //! | [`lock`] | the lock that admits one process at a time to a directory |
