@@ -59,6 +59,10 @@ impl Disk for SlowDisk {
         self.0.list(path)
     }
 
+    fn list_files(&self, path: &str) -> DiskResult<Vec<String>> {
+        self.0.list_files(path)
+    }
+
     fn free_space(&self) -> DiskResult<Option<u64>> {
         self.0.free_space()
     }
