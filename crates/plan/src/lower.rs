@@ -124,16 +124,16 @@ pub fn lower_with(
     let mut root = match counted {
         Err(declined) => {
             choices.extend(declined.map(|reason| format!("count: with rows, since {reason}")));
-            lowering.merged(traversal, may_merge)?
+            lowering.merged(traversal, may_merge, true)?
         }
         Ok(Counted { mut count, steps, choice: chosen, relied }) => {
             relied.iter().for_each(|(edges, labels)| lowering.said.say(Some(edges), labels));
             // The steps after the count are the same in every order.
             let (of_count, rest) = traversal.steps.split_at(traversal.steps.len() + steps - written);
-            count.rows = lowering.merged(&Traversal { steps: of_count.to_vec() }, may_merge)?;
+            count.rows = lowering.merged(&Traversal { steps: of_count.to_vec() }, may_merge, true)?;
             // Rows were expected one for each match.
             let rest = rest.iter().map(|node| StepNode { expected: None, ..node.clone() });
-            let mut rest = lowering.merged(&Traversal { steps: rest.collect() }, may_merge)?;
+            let mut rest = lowering.merged(&Traversal { steps: rest.collect() }, may_merge, false)?;
             let labels = match count.of {
                 CountOf::AllMatches => count.rows.stages.last().map(|last| last.labels.clone()).unwrap_or_default(),
                 // Nothing reads the names of the pattern.
@@ -258,39 +258,41 @@ impl Lowering<'_> {
 
     /// Lowers a traversal, and applies the physical rules for chains.
     fn child(&self, traversal: &Traversal) -> Result<Pipeline> {
-        self.fused(traversal, false)
+        self.fused(traversal, false, false)
     }
 
     /// As [`Lowering::child`], for a caller that only looks at whether the traversal has a result.
     fn for_existence(&self, traversal: &Traversal) -> Result<Pipeline> {
-        self.fused(traversal, true)
+        self.fused(traversal, true, false)
     }
 
-    /// Lowers the outermost traversal, or a part of it; with `may_merge`, equal rows are merged on the way.
-    fn merged(&self, traversal: &Traversal, may_merge: bool) -> Result<Pipeline> {
-        let mut pipeline = self.child(traversal)?;
+    /// Lowers the outermost traversal, or a part of it; with `may_merge`, equal rows are merged on the way. `is_first`: it is
+    /// the first part.
+    fn merged(&self, traversal: &Traversal, may_merge: bool, is_first: bool) -> Result<Pipeline> {
+        let mut pipeline = self.fused(traversal, false, is_first)?;
         if may_merge {
             let shows_order = self.interleaving.shows();
-            self.with_facts(|facts| self.applied.merge(&mut pipeline.stages, shows_order, facts));
+            self.with_facts(is_first, |facts| self.applied.merge(&mut pipeline.stages, shows_order, facts));
         }
         Ok(pipeline)
     }
 
-    fn fused(&self, traversal: &Traversal, existence_only: bool) -> Result<Pipeline> {
+    fn fused(&self, traversal: &Traversal, existence_only: bool, is_first: bool) -> Result<Pipeline> {
         let mut pipeline = self.pipeline(traversal, existence_only)?.0;
         if self.options.fuse {
-            self.with_facts(|facts| self.applied.rewrite_chain(&mut pipeline.stages, self.mutating, facts));
+            self.with_facts(is_first, |facts| self.applied.rewrite_chain(&mut pipeline.stages, self.mutating, facts));
         }
         Ok(pipeline)
     }
 
-    /// Calls rules with the facts about the traversal and its graph.
-    fn with_facts(&self, rewrite: impl FnOnce(&Facts<'_>)) {
+    /// Calls rules with the facts about the traversal and its graph. `is_first`: the chain begins the outermost traversal.
+    fn with_facts(&self, is_first: bool, rewrite: impl FnOnce(&Facts<'_>)) {
         let is_side_effect = |name: &Name| self.side_effects.contains(name);
         let is_only_a_label = |name: &Name| self.is_only_a_label(name);
         let reliance = self.connections.map(|connections| Reliance { connections, said: &self.said });
         let vertices_by_index = |conditions: &[Condition]| self.vertices_by_index(conditions);
         rewrite(&Facts {
+            is_first,
             is_side_effect: &is_side_effect,
             is_only_a_label: &is_only_a_label,
             reliance,

@@ -5,7 +5,8 @@
 //! creator. The facts about the edges of a graph say so (PLAN-13). The rows are then those of a tree, and a count after
 //! them adds up degrees.
 //!
-//! As with tests of labels, the rule follows a chain from its first operator on. Nested chains begin with any rows.
+//! As with tests of labels, the rule follows a chain from its first operator on. Nested chains begin with any rows, and a
+//! source in them runs for each.
 
 use mangrove_graph::Value;
 
@@ -40,7 +41,7 @@ pub(super) fn apply(stages: &mut Vec<Stage>, facts: &Facts<'_>) -> bool {
                 rows = Rows::Different(Vec::new());
             }
         } else {
-            rows = follow(at, &stage.operator, &objects, rows, connections);
+            rows = follow(facts.is_first && at == 0, &stage.operator, &objects, rows, connections);
         }
         objects = after(&stage.operator, objects, connections);
     }
@@ -50,10 +51,10 @@ pub(super) fn apply(stages: &mut Vec<Stage>, facts: &Facts<'_>) -> bool {
     !dropped.is_empty()
 }
 
-/// What is known of rows after an operator, which is the one at this position.
-fn follow(at: usize, operator: &Op, objects: &Objects, rows: Rows, connections: &KnownConnections) -> Rows {
+/// What is known of rows after an operator. `is_first`: it begins the outermost traversal.
+fn follow(is_first: bool, operator: &Op, objects: &Objects, rows: Rows, connections: &KnownConnections) -> Rows {
     match (operator, rows) {
-        (Op::Vertices { access, .. }, _) if at == 0 && has_each_once(access) => Rows::Different(Vec::new()),
+        (Op::Vertices { access, .. }, _) if is_first && has_each_once(access) => Rows::Different(Vec::new()),
         (Op::Expand { direction, labels, to_edges: false }, Rows::Different(mut known)) => {
             let Objects::Vertices(from, _) = objects else { return Rows::Equal };
             if !connections.leads_nowhere_twice(from, *direction, labels) {

@@ -36,6 +36,8 @@ use crate::physical::{IndexAccess, Stage};
 
 /// The facts about a traversal and its graph that rules may ask for.
 pub(crate) struct Facts<'a> {
+    /// True if the chain begins the outermost traversal: its source runs once, and not for each row that enters.
+    pub is_first: bool,
     /// Returns true if a name stands for a side effect.
     pub is_side_effect: &'a dyn Fn(&Name) -> bool,
     /// Returns true if a name is the label of a step and nothing else, and no step shows paths. Then no result shows
