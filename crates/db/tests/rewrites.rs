@@ -25,6 +25,8 @@ const SCRIPTS: &[&str] = &[
     "g.V().as('a').out('x').as('b').out('y').as('c').where(neq('a')).in('x').where(eq('a')).path().by('n')",
     "g.V().as('a').out().as('a').where(eq('a')).count()",
     "g.withSideEffect('a', 1).V().as('a').out().where(eq('a')).count()",
+    // A source that runs for each row.
+    "g.V().out('x').union(__.identity(), __.V().dedup()).values('n')",
     // Hops that keep the rows without edges.
     "g.V().optional(out('x')).values('n')",
     "g.V().optional(bothE('y')).count()",
