@@ -115,7 +115,7 @@ impl Objects {
             }
             Request::Ranges { name, ranges } => {
                 let file = self.open(&name)?;
-                // Without an object, the ranges are checked all the same.
+                // A wrong range is an error, also if there is no object.
                 let len = file.as_ref().map_or(Ok(0), |file| file.len())?;
                 let ranges = cut_ranges(&ranges, len, &|| self.disk.describe(name.as_str()))?;
                 let read = |file: Arc<dyn DiskFile>| {
@@ -136,7 +136,7 @@ impl Objects {
         self.make_directory(parent(name.as_str()))?;
         let draft = self.write_draft(bytes)?;
         let linked = self.disk.link_new(&draft, name.as_str());
-        // The draft is a second name of the object, or of bytes that nobody needs. If it stays, it is only in the way.
+        // The draft is a second name of the object, or holds bytes that are no object. If it stays, it only takes space.
         let _ = self.disk.remove(&draft);
         let put = match linked {
             Ok(()) => Put::Done,
@@ -239,7 +239,7 @@ impl Objects {
         }
     }
 
-    /// The error for a name that could not be made. If it may have been made all the same, the home fails.
+    /// The error of a put whose name the disk did not make. If the disk may have made it in spite of the error, the home fails.
     fn name_is_uncertain(&self, error: DiskError) -> HomeError {
         use io::ErrorKind::{IsADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem};
         if error.kind() == NotFound {

@@ -34,7 +34,7 @@ impl MemoryHome {
             Request::Get { name } => Reply::Object(self.objects.lock().get(&name).cloned()),
             Request::Ranges { name, ranges } => {
                 let object = self.objects.lock().get(&name).cloned();
-                // Without an object, the ranges are checked all the same.
+                // A wrong range is an error, also if there is no object.
                 let len = object.as_ref().map_or(0, Bytes::len) as u64;
                 let ranges = cut_ranges(&ranges, len, &|| self.describe(name.as_str()))?;
                 let slice = |bytes: Bytes| {

@@ -160,7 +160,7 @@ impl Settle {
         if found == own { Settled::Own } else { Settled::Other(found) }
     }
 
-    /// An error that ends the settling. If an attempt may have succeeded, nobody knows whose object has the name.
+    /// An error that ends the settling. If an attempt may have succeeded, the caller must look whose object has the name.
     fn in_doubt(&self, error: HomeError) -> HomeError {
         if self.is_in_doubt { error.with_kind(HomeErrorKind::Unknown) } else { error }
     }

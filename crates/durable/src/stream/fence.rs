@@ -17,7 +17,8 @@
 //!   nothing. So no name at or above a floor can have been deleted, and a FENCE that finds its name free is at the end
 //!   of the stream. It stands between the objects that the successor has read and every later one.
 //!
-//! The reading of a tail goes with the search for its end: whoever finds the end has read all objects before it.
+//! A successor reads the tail of a stream while it searches for the end. When it finds the end, it has read all objects
+//! before it.
 //!
 //! Not here: the manifest's layout ([`Manifests`]), checkpoints, the successor's own stream (`writer`).
 

@@ -1,8 +1,8 @@
 //! A put if absent whose outcome is known for certain.
 //!
 //! A store may say "taken" although its caller's own object has the name: an earlier attempt succeeded, and its answer
-//! was lost. It may say nothing at all. It may also say "taken" for a conflict, and then nobody's object has the name. So
-//! a put ends with a look at the object:
+//! was lost. A store may also give no answer, or say "taken" because two puts met, of which neither succeeded. So a put
+//! ends with a look at the object:
 //!
 //! ```text
 //!          done ────────────────────────────────────────────────▶ ours

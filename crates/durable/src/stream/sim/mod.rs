@@ -411,7 +411,9 @@ impl Sim {
         let is_superseded = self.manifests.range(claim + 1..).any(|(_, owner)| *owner != incarnation);
         match is_fenced || is_superseded {
             true => Ok(()),
-            false => Err(Violation(format!("incarnation {incarnation} has stopped, and nobody has fenced it"))),
+            false => {
+                Err(Violation(format!("incarnation {incarnation} has stopped, although no successor has fenced it")))
+            }
         }
     }
 
@@ -437,7 +439,7 @@ impl Sim {
         number
     }
 
-    /// Clients come to an owner that has taken over.
+    /// Clients send requests to an owner that has taken over.
     fn begin_load(&mut self, number: usize) {
         let (commit_every, read_every) = (self.processes[number].commit_every, self.processes[number].read_every);
         let mut at = self.time;
