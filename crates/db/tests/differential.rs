@@ -93,6 +93,9 @@ fn with(traversal: &Bytecode, options: &[(&str, Value)]) -> Bytecode {
     traversal
 }
 
+/// The results that are read of a traversal with other literals.
+const CHANGED_RESULTS_MAX: usize = 10_000;
+
 /// How often [`Way::Cached`] found a plan.
 static CACHED: AtomicU64 = AtomicU64::new(0);
 
@@ -179,8 +182,11 @@ impl Mangrove {
             change_literals(&mut changed, if other == 0 { 1.0 } else { 0.3 }, &mut rng);
             let Ok(prepared) = self.database.prepare_bytecode(&changed) else { continue };
             if !prepared.is_mutating() {
-                // Its plan is made when it runs. Whether it has an answer does not matter.
-                drop(self.database.run(&prepared, &Parameters::new()).and_then(ResultStream::collect));
+                // Its plan is made when it runs. Its answer does not matter. A changed number of loops may ask for more
+                // results than there is memory.
+                if let Ok(results) = self.database.run(&prepared, &Parameters::new()) {
+                    results.take(CHANGED_RESULTS_MAX).for_each(drop);
+                }
             }
         }
         let hits = self.database.plan_cache().hits;

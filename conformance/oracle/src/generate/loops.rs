@@ -19,7 +19,7 @@ impl Generator {
         if chain.state.kind != ObjectKind::Vertex {
             return;
         }
-        if chain.state.position != ChainPosition::Body && self.rng.random_bool(0.15) {
+        if chain.state.position != ChainPosition::Body && self.rng.random_bool(0.15) && chain.state.may_gather {
             return self.reachable(chain);
         }
         let name = LOOPS.get(chain.state.loops.len()).copied().filter(|_| self.rng.random_bool(0.3));

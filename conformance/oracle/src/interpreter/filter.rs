@@ -7,7 +7,7 @@ use mangrove_graph::{Token, Value};
 use mangrove_gremlin::{Argument, Bytecode, Instruction, Order};
 
 use super::by::round_robin;
-use super::predicate::{passes, passes_with};
+use super::predicate::{operands, passes, passes_with};
 use super::step::{Step, string};
 use super::{Interpreter, Outcome, Stream, Traverser, unsupported};
 
@@ -88,7 +88,8 @@ impl Interpreter<'_> {
         }
     }
 
-    /// `where(P)` compares the values of labels and side effects, both after their `by`.
+    /// `where(P)` compares the values of labels and side effects, both after their `by`. If an operand has no value, also
+    /// one that the result does not depend on, the traverser does not pass.
     fn where_predicate(
         &mut self,
         step: &Step<'_>,
@@ -97,9 +98,15 @@ impl Interpreter<'_> {
         predicate: &mangrove_gremlin::Predicate,
     ) -> Outcome<bool> {
         let Some(left) = self.by(round_robin(&step.by, 0), &t.holding(left.clone()))? else { return Ok(false) };
-        passes_with(predicate, &left, &mut |operand| match self.scope(&string(operand)?, t) {
-            Some(value) => self.by(round_robin(&step.by, 1), &t.holding(value)),
-            None => Ok(None),
+        let mut values = Vec::new();
+        for operand in operands(predicate) {
+            let Some(value) = self.scope(&string(operand)?, t) else { return Ok(false) };
+            let Some(value) = self.by(round_robin(&step.by, 1), &t.holding(value))? else { return Ok(false) };
+            values.push((operand, value));
+        }
+        passes_with(predicate, &left, &mut |operand| {
+            let known = values.iter().find(|(known, _)| std::ptr::eq(*known, operand));
+            Ok(known.expect("every operand has a value").1.clone())
         })
     }
 

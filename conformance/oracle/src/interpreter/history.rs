@@ -5,7 +5,6 @@ use std::sync::Arc;
 use mangrove_graph::compare::equivalent;
 use mangrove_graph::{PathValue, Value};
 use mangrove_gremlin::{Argument, Bytecode, Pop};
-use smol_str::SmolStr;
 
 use super::by::{column_of, round_robin};
 use super::step::{Step, string};
@@ -106,19 +105,17 @@ impl Interpreter<'_> {
     }
 }
 
-/// The part of a path from one label to another.
+/// The part of a path from one label to another, each where it stands last.
 fn segment(step: &Step<'_>, path: &PathValue) -> Outcome<PathValue> {
-    let place = |label: Option<&Argument>, last: bool| {
+    let place = |label: Option<&Argument>| {
         let Some(label) = label.map(string).transpose()? else { return Ok(None) };
-        let bears = |labels: &Vec<SmolStr>| labels.contains(&label);
-        let found = if last { path.labels.iter().rposition(bears) } else { path.labels.iter().position(bears) };
-        match found {
+        match path.labels.iter().rposition(|labels| labels.contains(&label)) {
             Some(at) => Ok(Some(at)),
             None => unsupported(format!("a way without the label {label}")),
         }
     };
-    let from = place(step.from, false)?.unwrap_or(0);
-    let to = place(step.to, true)?.map_or(path.objects.len(), |at| at + 1);
+    let from = place(step.from)?.unwrap_or(0);
+    let to = place(step.to)?.map_or(path.objects.len(), |at| at + 1);
     let range = from..to.max(from);
     Ok(PathValue { objects: path.objects[range.clone()].to_vec(), labels: path.labels[range].to_vec() })
 }

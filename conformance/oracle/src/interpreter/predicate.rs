@@ -11,26 +11,31 @@ use super::{Interpreter, Outcome, unsupported, wrong};
 
 /// Returns true if the value passes; operands are literals.
 pub(crate) fn passes(predicate: &Predicate, subject: &Value) -> Outcome<bool> {
-    passes_with(predicate, subject, &mut |argument| Ok(Some(value(argument)?.clone())))
+    passes_with(predicate, subject, &mut |argument| Ok(value(argument)?.clone()))
 }
 
-/// Returns true if the value passes. `resolve` computes the operands; without a value for an operand, the test fails.
+/// The operands of a predicate and of those it is made of.
+pub(crate) fn operands(predicate: &Predicate) -> Vec<&Argument> {
+    match predicate {
+        Predicate::Compare(_, operand) | Predicate::Text(_, operand) => vec![operand],
+        Predicate::Within(operands) | Predicate::Without(operands) => operands.iter().collect(),
+        Predicate::And(members) | Predicate::Or(members) => members.iter().flat_map(operands).collect(),
+        Predicate::Not(inner) => operands(inner),
+        Predicate::TypeOf(_) => Vec::new(),
+    }
+}
+
+/// Returns true if the value passes. `resolve` computes the operands.
 pub(crate) fn passes_with(
     predicate: &Predicate,
     subject: &Value,
-    resolve: &mut dyn FnMut(&Argument) -> Outcome<Option<Value>>,
+    resolve: &mut dyn FnMut(&Argument) -> Outcome<Value>,
 ) -> Outcome<bool> {
     Ok(match predicate {
-        Predicate::Compare(comparison, operand) => match resolve(operand)? {
-            Some(operand) => compare(*comparison, subject, &operand),
-            None => false,
-        },
+        Predicate::Compare(comparison, operand) => compare(*comparison, subject, &resolve(operand)?),
         Predicate::Within(operands) => among(operands, subject, resolve)?,
         Predicate::Without(operands) => !among(operands, subject, resolve)?,
-        Predicate::Text(operation, operand) => match resolve(operand)? {
-            Some(operand) => text(*operation, subject, &operand)?,
-            None => false,
-        },
+        Predicate::Text(operation, operand) => text(*operation, subject, &resolve(operand)?)?,
         Predicate::And(all) => {
             for p in all {
                 if !passes_with(p, subject, resolve)? {
@@ -70,13 +75,13 @@ fn compare(comparison: Comparison, a: &Value, b: &Value) -> bool {
 fn among(
     operands: &[Argument],
     subject: &Value,
-    resolve: &mut dyn FnMut(&Argument) -> Outcome<Option<Value>>,
+    resolve: &mut dyn FnMut(&Argument) -> Outcome<Value>,
 ) -> Outcome<bool> {
     for operand in operands {
         match resolve(operand)? {
-            Some(Value::List(members)) if members.iter().any(|m| equal(m, subject)) => return Ok(true),
-            Some(Value::BulkSet(members)) if members.iter().any(|(m, _)| equal(m, subject)) => return Ok(true),
-            Some(operand) if equal(&operand, subject) => return Ok(true),
+            Value::List(members) if members.iter().any(|m| equal(m, subject)) => return Ok(true),
+            Value::BulkSet(members) if members.iter().any(|(m, _)| equal(m, subject)) => return Ok(true),
+            operand if equal(&operand, subject) => return Ok(true),
             _ => {}
         }
     }
