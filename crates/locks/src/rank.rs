@@ -82,6 +82,9 @@ ranks! {
     /// Transactions: whether collectors are to work or to stop. A write that finds no memory wakes them.
     CollectorSignal,
 
+    /// Transactions: the name of the process that the graph follows. Held while an error that names it is made.
+    FollowedOwner,
+
     // --- Log ---
     /// Log: held while a segment is made or retired, through its I/O.
     SegmentMaking,

@@ -32,7 +32,9 @@
 //! | `index_build` | making and dropping property indexes |
 //! | `rule_check` | checking a commit against the schema |
 //! | `redo` | the after-images of a commit, for the log on disk |
+//! | `apply` | redoing commits of another process |
 
+mod apply;
 pub(crate) mod changes;
 mod deletion;
 mod finalization;

@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mangrove_failpoint::{Point, reach};
+use mangrove_graph::ElementId;
 use mangrove_store::{Backlog, Effort, RunningTransactions, Write};
 
 use crate::shared::Shared;
@@ -95,6 +96,19 @@ impl Shared {
                 std::thread::sleep(PATIENCE_SLEEP);
             }
         }
+    }
+
+    /// Collects what holds the slots of these elements, which have ended. Returns how much it collected.
+    pub(crate) fn collect_slots(&self, elements: &[ElementId]) -> usize {
+        // Its snapshot would keep versions from being collected.
+        self.give_up_statistics();
+        self.expire_old();
+        let edges = elements.iter().filter_map(|element| match element {
+            ElementId::Edge(id) => Some(*id),
+            ElementId::Vertex(_) => None,
+        });
+        // Ended edges are taken apart first, so that compaction drops their cells.
+        self.store.collect(self, usize::MAX, true) + self.store.compact_lists_of(self, edges)
     }
 
     /// Works one round on the calling thread. Returns true if another one is worth it.

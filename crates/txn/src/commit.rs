@@ -148,7 +148,9 @@ impl Validating {
             self.abort(cause);
             return Err(abort_error(cause));
         }
-        self.check_rules(self.transaction.shared.store.rules())?;
+        if !self.transaction.is_redone() {
+            self.check_rules(self.transaction.shared.store.rules())?;
+        }
         self.prepare()?;
         let shared = &self.transaction.shared;
         let entry = self.transaction.entry();
@@ -178,7 +180,7 @@ impl Validating {
     /// Reserves its space in the log, if there is one. After this only a failing disk can prevent the commit from
     /// becoming durable.
     fn prepare(&mut self) -> Result<()> {
-        let Some(log) = &self.transaction.shared.log else { return Ok(()) };
+        let Some(log) = self.transaction.shared.log.get() else { return Ok(()) };
         match log.prepare(&self.log, self.transaction.number()) {
             Ok(prepared) => {
                 self.prepared = Some(prepared);
@@ -236,7 +238,7 @@ impl Validating {
             self.abort(cause);
             return Err(abort_error(cause));
         }
-        if !self.log.is_empty() {
+        if !self.log.is_empty() && !self.transaction.is_redone() {
             self.check_rules_again()?;
         }
         let read_count = self.validation.as_ref().map_or(0, |validation| validation.reads().len());
@@ -260,7 +262,7 @@ impl Validating {
     /// If there is a log, waits until all reads and writes are durable. `unsure` makes the error for a log that fails
     /// first: whether they are durable is then unknown.
     fn acknowledge(self, unsure: fn(&Error) -> Error) -> Result<()> {
-        if self.transaction.shared.log.is_none() {
+        if self.transaction.shared.log.get().is_none() {
             return Ok(());
         }
         let (shared, ts) = (self.transaction.shared.clone(), self.timestamp);
@@ -347,7 +349,7 @@ impl Shared {
 
     /// If there is a log, waits until everything up to `ts` is durable.
     fn wait_until_durable(&self, ts: u64) -> Result<()> {
-        let Some(log) = &self.log else { return Ok(()) };
+        let Some(log) = self.log.get() else { return Ok(()) };
         // A pre-read beyond the watermark has finished, but perhaps not every commit before it.
         self.recent.wait_for(ts);
         log.wait(ts, &self.recent)

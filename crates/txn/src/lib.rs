@@ -27,6 +27,7 @@
 //! | `reads`, `tracking`, `lists`, `view` | read sets and how they are filled; pre-read |
 //! | `commit`, `validation` | from the entry into validation to the end |
 //! | `log` | the traits that a commit log implements |
+//! | `follower`, `following` | redoing the commits of another process while transactions read; refusing other writes |
 //! | `expiry` | the expiry of transactions that are too old |
 //! | `collector`, `workers` | the rounds of garbage collection; the threads that run rounds |
 //! | `statistics`, `refresh` | the newest statistics of the graph; their refresh in the rounds of collectors |
@@ -50,6 +51,8 @@ mod collector;
 mod commit;
 mod counters;
 mod expiry;
+mod follower;
+mod following;
 mod history;
 mod lists;
 mod log;
@@ -76,6 +79,7 @@ mod workers;
 pub use bulk::BulkLoad;
 pub use commit::Validating;
 pub use counters::{AbortCause, TransactionCounters};
+pub use follower::Follower;
 pub use log::{CommitLog, IndexChange, PreparedCommit, Watermarks};
 pub use manager::TransactionManager;
 pub use options::{Isolation, TransactionOptions};

@@ -4,7 +4,7 @@
 //! a begin exclude each other: the begin claims its status entry first and reads the flag second, the load does it the
 //! other way round.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mangrove_graph::statistics::Statistics;
 use mangrove_graph::{Error, ErrorKind, IndexId, KeyId, LabelSetId, Purpose, Result};
@@ -13,6 +13,7 @@ use mangrove_store::{BulkLoader, GarbageReport, IndexOptions, RunningTransaction
 use crate::bulk::BulkLoad;
 use crate::counters::{Counters, TransactionCounters};
 use crate::expiry::{Clock, Expiry};
+use crate::following::Following;
 use crate::log::{CommitLog, IndexChange};
 use crate::options::TransactionOptions;
 use crate::recent::{RecentCommits, RecentOptions};
@@ -57,7 +58,7 @@ impl TransactionManager {
         Self::build(store, recent, Some(log))
     }
 
-    fn build(store: Arc<Store>, recent: RecentCommits, log: Option<Arc<dyn CommitLog>>) -> Self {
+    pub(crate) fn build(store: Arc<Store>, recent: RecentCommits, log: Option<Arc<dyn CommitLog>>) -> Self {
         let budget = store.memory_budget();
         let history_draw =
             (!budget.is_unlimited()).then(|| mangrove_locks::Mutex::new(budget.account(Purpose::Transactions)));
@@ -66,7 +67,8 @@ impl TransactionManager {
             recent,
             history_draw,
             status: StatusTable::new(),
-            log,
+            log: log.map(OnceLock::from).unwrap_or_default(),
+            following: Following::default(),
             loading: AtomicBool::new(false),
             after_load: AfterLoad::default(),
             counters: Counters::default(),
@@ -120,6 +122,7 @@ impl TransactionManager {
 
     /// Begins to load an empty graph. Fails while transactions are running.
     pub fn bulk_load(&self) -> Result<BulkLoad> {
+        self.shared.following.check_writable()?;
         if self.shared.loading.swap(true, Ordering::SeqCst) {
             return Err(Error::new(ErrorKind::Closed, "another bulk load is running on this graph"));
         }
@@ -247,6 +250,7 @@ impl TransactionManager {
     /// Builds an index while transactions run. Transactions that begin after this use it.
     /// Errors: those of [`Store::create_index`].
     pub fn create_index(&self, options: &IndexOptions) -> Result<IndexId> {
+        self.shared.following.check_writable()?;
         // The versions that the builder reads must not be collected meanwhile. (During a bulk load no transaction can
         // begin, and no version is collected.)
         let held = self.begin_read().ok();
@@ -261,10 +265,11 @@ impl TransactionManager {
 
     /// Drops an index. Fails with `NotFound` if there is none.
     pub fn drop_index(&self, id: IndexId) -> Result<()> {
+        self.shared.following.check_writable()?;
         // The log first: no commit may break the uniqueness of an index before the end of the index is durable. Both
         // under the lock on changes of indexes: a checkpoint that began after the log record and listed the indexes
         // before the drop would bring the index back.
-        self.shared.store.drop_index_after(id, || match &self.shared.log {
+        self.shared.store.drop_index_after(id, || match self.shared.log.get() {
             Some(log) => log.change_index(&IndexChange::Dropped(id), &self.shared.recent),
             None => Ok(()),
         })
@@ -272,7 +277,7 @@ impl TransactionManager {
 
     /// Makes a new index durable, or drops it.
     fn log_index(&self, id: IndexId) -> Result<()> {
-        let Some(log) = &self.shared.log else { return Ok(()) };
+        let Some(log) = self.shared.log.get() else { return Ok(()) };
         let created = self.shared.store.indexes().into_iter().find(|index| index.id == id);
         let logged = created.map_or(Ok(()), |info| log.change_index(&IndexChange::Created(info), &self.shared.recent));
         let is_there = self.shared.store.indexes().iter().any(|index| index.id == id);

@@ -40,12 +40,13 @@ impl TransactionManager {
     /// Makes a rule, while transactions run. If existing data breaks it, this fails and leaves nothing behind.
     pub fn create_rule(&self, rule: Rule) -> Result<RuleId> {
         let shared = self.shared();
+        shared.following.check_writable()?;
         let id = shared.store.add_rule(rule.clone())?;
         // TXN-18: pairs with the fence in `rules_after_draw`.
         fence(Ordering::SeqCst);
         shared.recent.wait_for(shared.recent.published());
         let made = self.check_present(&rule, id).and_then(|()| {
-            shared.store.keep_rule(id, |rules, next| match &shared.log {
+            shared.store.keep_rule(id, |rules, next| match shared.log.get() {
                 Some(log) => log.change_rules(rules, next, &shared.recent),
                 None => Ok(()),
             })
@@ -60,8 +61,9 @@ impl TransactionManager {
     /// Drops a rule. Fails with `NotFound` if there is none.
     pub fn drop_rule(&self, id: RuleId) -> Result<()> {
         let shared = self.shared();
+        shared.following.check_writable()?;
         // The log first: no commit may break the rule before the end of the rule is durable.
-        shared.store.remove_rule(id, |rules, next| match &shared.log {
+        shared.store.remove_rule(id, |rules, next| match shared.log.get() {
             Some(log) => log.change_rules(rules, next, &shared.recent),
             None => Ok(()),
         })

@@ -11,6 +11,7 @@ use mangrove_store::Store;
 
 use crate::counters::{AbortCause, Counters};
 use crate::expiry::{Clock, Expiry};
+use crate::following::Following;
 use crate::log::CommitLog;
 use crate::recent::RecentCommits;
 use crate::settings::Settings;
@@ -27,8 +28,9 @@ pub(crate) struct Shared {
     /// The draw of the write sets of recent commits on the memory budget; absent if the budget is unlimited.
     pub(crate) history_draw: Option<mangrove_locks::Mutex<Draw, rank::HistoryBudget>>,
     pub(crate) status: StatusTable,
-    /// The log that makes commits durable; absent in a graph that lives in memory only.
-    pub(crate) log: Option<Arc<dyn CommitLog>>,
+    /// The log that makes commits durable; absent in a graph that lives in memory only, and while it follows.
+    pub(crate) log: OnceLock<Arc<dyn CommitLog>>,
+    pub(crate) following: Following,
     /// Set while a bulk load has exclusive use of the graph.
     pub(crate) loading: AtomicBool,
     pub(crate) after_load: AfterLoad,

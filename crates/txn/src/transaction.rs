@@ -20,8 +20,8 @@ use mangrove_graph::{
 };
 use mangrove_locks::rank;
 use mangrove_reclaim::{Pin, epoch};
+use mangrove_store::{Redo, Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 use mangrove_store::{STATEMENT_MAX, claim};
-use mangrove_store::{Snapshot, Store, StoreView, Write, WriteCardinality, Writer};
 
 use crate::access_set::{Item, Predicate};
 use crate::counters::AbortCause;
@@ -109,6 +109,8 @@ pub struct Transaction {
     /// Absent in read-only and snapshot transactions (TXN-20). Boxed, because most transactions only read, and a
     /// transaction is moved a few times while it begins.
     tracking: Option<Box<Tracking>>,
+    /// True if it redoes a commit of another process, which has checked it.
+    is_redone: bool,
     /// True if it has committed or was rolled back: nothing is left to undo.
     ended: bool,
 }
@@ -137,8 +139,20 @@ impl Transaction {
             failed_request: OnceLock::new(),
             writes: Mutex::default(),
             tracking,
+            is_redone: false,
             ended: false,
         }
+    }
+
+    /// The transaction in which a follower redoes a commit of the owner.
+    pub(crate) fn that_is_redone(mut self) -> Self {
+        self.is_redone = true;
+        self
+    }
+
+    /// Returns true if it redoes a commit of another process, which has checked it.
+    pub(crate) fn is_redone(&self) -> bool {
+        self.is_redone
     }
 
     /// Returns true if it refuses writes.
@@ -285,6 +299,9 @@ impl Transaction {
         if self.options.read_only {
             let message = "this transaction is read-only; begin one that may write";
             return Err(Error::new(ErrorKind::InvalidArgument, message));
+        }
+        if !self.is_redone {
+            self.shared.following.check_writable()?;
         }
         let mut writes = self.writes.lock();
         self.check_alive()?;
@@ -597,6 +614,11 @@ impl Transaction {
     pub fn delete_edge(&self, edge: EdgeId) -> Result<()> {
         let looks = |add: &mut dyn FnMut(Item)| add(Item::existence(ElementId::Edge(edge)));
         self.write(|writer| writer.delete_edge(edge), looks)
+    }
+
+    /// Redoes the after-images of the commit that this transaction stands for ([`Writer::redo`]).
+    pub(crate) fn redo(&self, images: &[Redo]) -> Result<()> {
+        self.write(|writer| writer.redo(images), |_| {})
     }
 
     /// Rolls the transaction back.

@@ -10,84 +10,15 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use common::history::{Dump, History, Rows, content, dump, element, names, new_store, tablets};
 use common::recount::check_statistics;
 use common::{check_consistent, check_memory, edges, find, vertices};
-use mangrove_graph::{
-    EdgeId, ElementId, ElementKind, GENERATION_MAX, GraphView, IndexRange, KeyId, LabelSetId, Share, TabletId, UserId,
-    Value, VertexId,
-};
+use mangrove_graph::{EdgeId, ElementId, GENERATION_MAX, KeyId, LabelSetId, TabletId, UserId, Value, VertexId};
 use mangrove_store::image::{PageImage, PageName};
 use mangrove_store::restore::{Damage, Restore, Restored};
-use mangrove_store::{
-    Content, IndexOptions, MultiProperty, MultiValue, RecordKind, Store, StoreOptions, StoreSizes, WriteCardinality,
-};
-use mangrove_txn::{RecentOptions, Transaction, TransactionManager, TransactionOptions};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
-
-const TABLETS: u16 = 3;
-
-type Rows = BTreeMap<KeyId, Vec<MultiValue>>;
-
-#[derive(Clone, PartialEq, Debug)]
-struct Element {
-    labels: LabelSetId,
-    id: Value,
-    ends: Option<(VertexId, VertexId)>,
-    properties: Rows,
-}
-
-/// Everything that a snapshot shows of the elements, by kind and internal id.
-type Dump = BTreeMap<(bool, u64), Element>;
-
-fn dump(view: &dyn GraphView) -> Dump {
-    check_consistent(view);
-    let mut dump = Dump::new();
-    let (ids, all_edges) = (vertices(view), edges(view));
-    let edge_ids: Vec<EdgeId> = all_edges.iter().map(|&(edge, ..)| edge).collect();
-    let (mut labels, mut names, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-    view.vertex_labels(&ids, &mut labels).unwrap();
-    view.vertex_user_ids(&ids, &mut names).unwrap();
-    view.vertex_properties(&ids, None, &mut rows).unwrap();
-    for (row, id) in ids.iter().enumerate() {
-        let properties = Rows::new();
-        let element = Element { labels: labels[row], id: names[row].clone(), ends: None, properties };
-        dump.insert((false, id.to_bits()), element);
-    }
-    let mut add = |key: (bool, u64), row: mangrove_graph::PropertyRow| {
-        let value = MultiValue { ordinal: row.ordinal, value: row.value, meta: row.meta };
-        dump.get_mut(&key).unwrap().properties.entry(row.key).or_default().push(value);
-    };
-    for row in rows {
-        add((false, ids[row.row as usize].to_bits()), row);
-    }
-    let (mut labels, mut names, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-    view.edge_labels(&edge_ids, &mut labels).unwrap();
-    view.edge_user_ids(&edge_ids, &mut names).unwrap();
-    view.edge_properties(&edge_ids, None, &mut rows).unwrap();
-    for (row, &(id, source, target)) in all_edges.iter().enumerate() {
-        let (ends, properties) = (Some((source, target)), Rows::new());
-        dump.insert((true, id.to_bits()), Element { labels: labels[row], id: names[row].clone(), ends, properties });
-    }
-    for row in rows {
-        let key = (true, edge_ids[row.row as usize].to_bits());
-        let value = MultiValue { ordinal: row.ordinal, value: row.value, meta: row.meta };
-        dump.get_mut(&key).unwrap().properties.entry(row.key).or_default().push(value);
-    }
-    dump
-}
-
-fn content(values: &[MultiValue]) -> Content {
-    match values {
-        [] => Content::Absent,
-        [one] if one.ordinal == 0 && one.meta.is_empty() => Content::One(one.value.clone()),
-        many => Content::Multi(Arc::new(MultiProperty { values: many.to_vec() })),
-    }
-}
-
-fn element(key: (bool, u64)) -> ElementId {
-    if key.0 { ElementId::Edge(EdgeId::from_bits(key.1)) } else { ElementId::Vertex(VertexId::from_bits(key.1)) }
-}
+use mangrove_store::{Content, RecordKind, Store, StoreOptions, StoreSizes};
+use mangrove_txn::{RecentOptions, TransactionManager, TransactionOptions};
+use rand::Rng;
 
 /// The changes of a commit, as a log records them.
 fn replay(restore: &Restore, ts: u64, before: &Dump, after: &Dump) -> Result<(), Damage> {
@@ -117,158 +48,36 @@ fn replay(restore: &Restore, ts: u64, before: &Dump, after: &Dump) -> Result<(),
     Ok(())
 }
 
-struct History {
-    manager: TransactionManager,
-    vertex_labels: Vec<LabelSetId>,
-    edge_labels: Vec<LabelSetId>,
-    keys: Vec<KeyId>,
-    rng: SmallRng,
-    now: Dump,
-    /// Every id that a commit has ever given.
-    given: BTreeSet<(bool, u64)>,
+/// The state of a history, and the newest image of every page.
+struct Imaged {
+    history: History,
     images: BTreeMap<PageName, PageImage>,
     /// The snapshot that the images are of.
     imaged: Option<u64>,
     pages_skipped: usize,
 }
 
-fn names(store: &Store) -> (Vec<LabelSetId>, Vec<LabelSetId>, Vec<KeyId>) {
-    let labels = |names: &[&str]| names.iter().map(|name| store.catalog().intern_label_text(name)).collect();
-    let keys = ["a", "b", "c"].iter().map(|name| store.catalog().intern_key(name)).collect();
-    (labels(&["x", "y", "x::y"]), labels(&["e", "f"]), keys)
-}
-
-fn new_store() -> Store {
-    Store::new(&StoreOptions { tablet_count: TABLETS, ..StoreOptions::default() })
-}
-
-fn tablets() -> impl Iterator<Item = TabletId> {
-    (1..=TABLETS).map(TabletId)
-}
-
-impl History {
+impl Imaged {
     fn new(seed: u64) -> Self {
-        let store = new_store();
-        let (vertex_labels, edge_labels, keys) = names(&store);
-        let manager = TransactionManager::new(Arc::new(store));
-        manager.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
-        for element in [ElementKind::Vertex, ElementKind::Edge] {
-            for (key, ordered) in [(keys[0], true), (keys[1], false)] {
-                let options = IndexOptions { element, label: None, keys: vec![key], ordered, unique: false };
-                manager.create_index(&options).unwrap();
-            }
-        }
-        History {
-            manager,
-            vertex_labels,
-            edge_labels,
-            keys,
-            rng: SmallRng::seed_from_u64(seed),
-            now: Dump::new(),
-            given: BTreeSet::new(),
-            images: BTreeMap::new(),
-            imaged: None,
-            pages_skipped: 0,
-        }
-    }
-
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.rng.random_range(0..items.len())]
-    }
-
-    fn value(&mut self) -> Value {
-        match self.rng.random_range(0..6) {
-            0 => Value::Bool(true),
-            1 => Value::I32(self.rng.random_range(0..9)),
-            2 | 3 => Value::I64(self.rng.random_range(0..9)),
-            4 => Value::F64(0.5),
-            _ => Value::from("a string too long for a cell".repeat(self.rng.random_range(1..3))),
-        }
-    }
-
-    fn operation(&mut self, txn: &Transaction) -> mangrove_graph::Result<()> {
-        let known: Vec<VertexId> = vertices(txn);
-        let all_edges: Vec<EdgeId> = edges(txn).iter().map(|&(edge, ..)| edge).collect();
-        let key = self.pick(&self.keys.clone());
-        match self.rng.random_range(0..20) {
-            0..5 => {
-                let labels = self.pick(&self.vertex_labels.clone());
-                let id = match self.rng.random_range(0..4) {
-                    0 => Some(UserId::int(self.rng.random_range(0..50))),
-                    1 => Some(UserId::from(&*format!("name of vertex {}", self.rng.random_range(0..50)))),
-                    _ => None,
-                };
-                txn.insert_vertex(labels, id).map(|_| ())
-            }
-            _ if known.is_empty() => Ok(()),
-            5..10 => {
-                let (source, target, label) = (self.pick(&known), self.pick(&known), self.edge_labels[0]);
-                let label = if self.rng.random_ratio(1, 4) { self.edge_labels[1] } else { label };
-                let id = self.rng.random_ratio(1, 5).then(|| UserId::int(self.rng.random_range(0..50)));
-                txn.insert_edge(source, target, label, id).map(|_| ())
-            }
-            10..15 => {
-                let cardinality = self.pick(&[
-                    WriteCardinality::Single,
-                    WriteCardinality::Single,
-                    WriteCardinality::List,
-                    WriteCardinality::Set,
-                ]);
-                let meta = if self.rng.random_ratio(1, 4) { vec![(self.keys[2], self.value())] } else { vec![] };
-                let value = self.value();
-                txn.set_vertex_property(self.pick(&known), key, value, cardinality, meta)
-            }
-            15 => txn.remove_vertex_property(self.pick(&known), key, None),
-            16 => txn.delete_vertex(self.pick(&known)),
-            _ if all_edges.is_empty() => Ok(()),
-            17 => {
-                let value = self.value();
-                txn.set_edge_property(self.pick(&all_edges), key, value)
-            }
-            18 => txn.remove_edge_property(self.pick(&all_edges), key),
-            _ => txn.delete_edge(self.pick(&all_edges)),
-        }
-    }
-
-    /// One transaction. Returns its commit timestamp and the state of the graph before it.
-    fn transaction(&mut self) -> Option<(u64, Dump)> {
-        let txn = self.manager.begin(Default::default()).unwrap();
-        for _ in 0..self.rng.random_range(1..12) {
-            // A duplicate id changes nothing, and there is no other transaction to conflict with.
-            let _ = self.operation(&txn);
-            txn.finish_statement().unwrap();
-        }
-        if self.rng.random_ratio(1, 5) {
-            txn.rollback();
-            return None;
-        }
-        let ts = txn.commit().unwrap().timestamp;
-        if self.rng.random_ratio(1, 3) {
-            self.manager.compact();
-        }
-        let before = std::mem::replace(&mut self.now, dump(&self.manager.begin_read().unwrap()));
-        for key in self.now.keys().filter(|key| !before.contains_key(key)) {
-            assert!(self.given.insert(*key), "{key:?} is given twice");
-        }
-        Some((ts, before))
+        Imaged { history: History::new(seed), images: BTreeMap::new(), imaged: None, pages_skipped: 0 }
     }
 
     /// Images the changed pages, with transactions in between. Returns the store restored from the images and the
     /// changes.
     fn checkpoint(&mut self) -> Restored {
-        let held = self.manager.begin_read().unwrap();
+        let held = self.history.manager.begin_read().unwrap();
         let at = held.begin_ts();
-        let store = self.manager.store().clone();
+        let store = self.history.manager.store().clone();
         let mut due: Vec<PageName> = tablets().flat_map(|id| store.pages_changed_since(id, self.imaged)).collect();
         let all: Vec<PageName> = tablets().flat_map(|id| store.pages_changed_since(id, None)).collect();
         self.pages_skipped += all.len() - due.len();
         let mut commits = Vec::new();
         while let Some(name) = due.pop() {
             self.images.insert(name, store.page_image(name, at).unwrap());
-            if self.rng.random_ratio(1, 3)
-                && let Some((ts, before)) = self.transaction()
+            if self.history.rng.random_ratio(1, 3)
+                && let Some((ts, before)) = self.history.transaction()
             {
-                commits.push((ts, before, self.now.clone()));
+                commits.push((ts, before, self.history.now.clone()));
             }
         }
         drop(held);
@@ -283,53 +92,29 @@ impl History {
         for (ts, before, after) in &commits {
             replay(&restore, *ts, before, after).unwrap();
         }
-        restore.finish(&online, next_index, self.manager.watermark(), 2, &mut |_| ()).unwrap()
+        restore.finish(&online, next_index, self.history.manager.watermark(), 2, &mut |_| ()).unwrap()
     }
 
     /// Brings a restored store to the state of the other one.
     fn take_over(&mut self, restored: Restored) {
-        let (summary, at) = (restored.summary, self.manager.watermark());
-        let counted = |is_edge| self.now.keys().filter(|key| key.0 == is_edge).count() as u64;
+        let (summary, at) = (restored.summary, self.history.manager.watermark());
+        let counted = |is_edge| self.history.now.keys().filter(|key| key.0 == is_edge).count() as u64;
         assert_eq!((summary.vertices, summary.edges), (counted(false), counted(true)));
         let manager = TransactionManager::resuming(Arc::new(restored.store), RecentOptions::default(), at);
         manager.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
         check_memory(manager.store());
         let view = manager.begin_read().unwrap();
-        assert_eq!(dump(&view), self.now);
+        assert_eq!(dump(&view), self.history.now);
         check_statistics(&manager);
-        self.check_look_ups(&view);
+        self.history.check_look_ups(&view);
         drop(view);
         let free = manager.store().free_slots();
-        assert_eq!(manager.store().reserved_slots() - free, self.now.len() as u64, "what has no element is free");
-        self.manager = manager;
-    }
-
-    fn check_look_ups(&self, view: &Transaction) {
-        for (&(is_edge, bits), element) in &self.now {
-            let id = UserId::from_value(&element.id).unwrap();
-            if !is_edge {
-                assert_eq!(find(view, id), Some(VertexId::from_bits(bits)));
-            }
-        }
-        let indexes = view.indexes();
-        assert_eq!(indexes.len(), 4);
-        for index in &indexes {
-            for number in 0..9 {
-                let range = IndexRange::Equal(vec![Value::I64(number)]);
-                let (mut found, mut found_edges) = (Vec::new(), Vec::new());
-                match index.element {
-                    ElementKind::Vertex => view.index_vertices(index.id, &[], &range, Share::ALL, &mut found).unwrap(),
-                    ElementKind::Edge => view.index_edges(index.id, &[], &range, Share::ALL, &mut found_edges).unwrap(),
-                }
-                let has = |values: &Vec<MultiValue>| {
-                    values.iter().any(|v| mangrove_graph::compare::equal(&v.value, &Value::I64(number)))
-                };
-                let is_edge = index.element == ElementKind::Edge;
-                let expected =
-                    |e: &&Element| e.ends.is_some() == is_edge && e.properties.get(&index.keys[0]).is_some_and(has);
-                assert_eq!(found.len() + found_edges.len(), self.now.values().filter(expected).count());
-            }
-        }
+        assert_eq!(
+            manager.store().reserved_slots() - free,
+            self.history.now.len() as u64,
+            "what has no element is free"
+        );
+        self.history.manager = manager;
     }
 }
 
@@ -338,17 +123,17 @@ fn a_restored_graph_is_the_graph() {
     let seeds = mangrove_testdata::case_count(12);
     let mut skipped = 0;
     for seed in 0..seeds {
-        let mut history = History::new(seed);
+        let mut graph = Imaged::new(seed);
         for _ in 0..6 {
-            for _ in 0..history.rng.random_range(0..20) {
-                history.transaction();
+            for _ in 0..graph.history.rng.random_range(0..20) {
+                graph.history.transaction();
             }
-            let restored = history.checkpoint();
-            if history.rng.random_ratio(1, 2) {
-                history.take_over(restored);
+            let restored = graph.checkpoint();
+            if graph.history.rng.random_ratio(1, 2) {
+                graph.take_over(restored);
             }
         }
-        skipped += history.pages_skipped;
+        skipped += graph.pages_skipped;
     }
     assert!(skipped > 0, "pages without changes are not imaged again");
 }

@@ -38,7 +38,7 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
+use mangrove_graph::{Direction, EdgeId, LabelSetId, TabletId, VertexId};
 use mangrove_reclaim::{Pin, epoch};
 
 use crate::adjacency::{
@@ -142,6 +142,29 @@ impl Store {
             }
             if effort != Effort::Due && tablet.take_new_free_slots() {
                 done += self.freeze_with_free_slots(tablet, reached.oldest_snapshot, effort == Effort::All);
+            }
+        }
+        done
+    }
+
+    /// Compacts the tables that have cells of these edges, which have ended. Returns how many lists were replaced or
+    /// layouts given up.
+    pub fn compact_lists_of(&self, running: &dyn RunningTransactions, edges: impl Iterator<Item = EdgeId>) -> usize {
+        let reached =
+            Reached { oldest_snapshot: running.oldest_snapshot(), oldest_transaction: running.oldest_transaction() };
+        let mut tables: Vec<(TabletId, TableName)> = edges.filter_map(|edge| self.tables_of(edge)).flatten().collect();
+        let key = |(tablet, name): &(TabletId, TableName)| (tablet.0, name.page, name.direction as u8, name.label.0);
+        tables.sort_unstable_by_key(key);
+        tables.dedup_by_key(|table| key(table));
+        let (mut done, mut draft) = (0, Draft::default());
+        for of_tablet in tables.chunk_by(|a, b| a.0 == b.0) {
+            let tablet = self.tablet(of_tablet[0].0).expect("the end of an edge is in a tablet");
+            let _turn = tablet.turn.lock();
+            done += self.give_up_layouts(tablet, reached);
+            for &(_, name) in of_tablet {
+                let Some((page, table)) = tablet.table(name) else { continue };
+                let compaction = Compaction { store: self, tablet, page, table, name, running, reached };
+                done += compaction.run(Effort::All, &mut draft);
             }
         }
         done

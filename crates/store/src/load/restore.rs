@@ -128,6 +128,8 @@ pub struct Restore {
     store: Store,
     /// The pages of each tablet, counting from 0.
     tablets: Box<[Mutex<TabletPages, rank::RestoredTablet>]>,
+    /// True for a store that goes on with the commits of another process.
+    follows: bool,
 }
 
 impl fmt::Debug for Restore {
@@ -141,7 +143,14 @@ impl Restore {
     pub fn new(store: Store) -> Self {
         assert!(store.is_empty(), "a graph is restored into an empty store");
         let tablets = (0..store.tablets.len()).map(|_| Mutex::default()).collect();
-        Restore { store, tablets }
+        Restore { store, tablets, follows: false }
+    }
+
+    /// Restores a store that goes on with the commits of another process ([`crate::Writer::redo`]). Its pages have
+    /// room for every slot that the other process may use.
+    #[must_use]
+    pub fn to_follow(self) -> Self {
+        Restore { follows: true, ..self }
     }
 
     /// The store, whose catalog must have all names before [`Restore::finish`].
@@ -152,7 +161,9 @@ impl Restore {
     /// The turn to restore a tablet; `None` if there is no such tablet. Waits while another thread has the turn.
     pub fn tablet(&self, id: TabletId) -> Option<TabletRestore<'_>> {
         let pages = self.tablets.get(usize::from(id.0).checked_sub(1)?)?.lock();
-        Some(TabletRestore { store: &self.store, tablet: self.store.tablet(id)?, pages, garbage: Vec::new() })
+        let first_page_slots = if self.follows { PAGE_SLOTS as u32 } else { self.store.sizes.first_page_slots };
+        let tablet = self.store.tablet(id)?;
+        Some(TabletRestore { store: &self.store, tablet, pages, first_page_slots, garbage: Vec::new() })
     }
 }
 
@@ -163,6 +174,8 @@ pub struct TabletRestore<'a> {
     store: &'a Store,
     tablet: &'a Tablet,
     pages: Guard<MutexGuard<'a, TabletPages>, rank::RestoredTablet>,
+    /// The fewest slots of a page that redo makes.
+    first_page_slots: u32,
     /// Records of values that redo has replaced.
     garbage: Vec<Garbage>,
 }
@@ -182,7 +195,7 @@ impl fmt::Debug for TabletRestore<'_> {
     }
 }
 
-impl TabletRestore<'_> {
+impl<'a> TabletRestore<'a> {
     // --- Images -------------------------------------------------------------------------------------
 
     /// Makes a page from its image. The caller puts in one image of a page, the newest, and does so before any redo.
@@ -210,10 +223,15 @@ impl TabletRestore<'_> {
 
     // --- Redo ---------------------------------------------------------------------------------------
 
+    fn destination(&self) -> Destination<'a> {
+        Destination { store: self.store, tablet: self.tablet, first_page_slots: self.first_page_slots }
+    }
+
     /// Redoes that the commit at `ts` has added a vertex.
     pub fn vertex(&mut self, ts: u64, id: VertexId, labels: LabelSetId, chosen: Option<&UserId>) -> Outcome {
         let at = SlotPosition::of(ElementId::Vertex(id));
-        begin_element(&mut self.pages.vertices, self.store, self.tablet, ts, at, labels, chosen).map(|_| ())
+        let (to, pages) = (self.destination(), &mut self.pages.vertices);
+        begin_element(pages, to, ts, at, labels, chosen).map(|_| ())
     }
 
     /// Redoes that the commit at `ts` has added an edge.
@@ -226,7 +244,8 @@ impl TabletRestore<'_> {
         chosen: Option<&UserId>,
     ) -> Outcome {
         let at = SlotPosition::of(ElementId::Edge(id));
-        let page = begin_element(&mut self.pages.edges, self.store, self.tablet, ts, at, labels, chosen)?;
+        let (to, pages) = (self.destination(), &mut self.pages.edges);
+        let page = begin_element(pages, to, ts, at, labels, chosen)?;
         page.set_ends(at.offset, ends.0, ends.1, &self.store.memory, &epoch::pin());
         Ok(())
     }
@@ -375,18 +394,27 @@ fn put<P: PageRecord>(pages: &mut Pages<P>, store: &Store, tablet: &Tablet, page
     pages.insert(image.name.number, private).is_none()
 }
 
+/// Where redo adds elements.
+#[derive(Clone, Copy)]
+struct Destination<'a> {
+    store: &'a Store,
+    tablet: &'a Tablet,
+    /// The fewest slots of a page that is made.
+    first_page_slots: u32,
+}
+
 /// Gives a slot to an element that the commit at `ts` has added. Returns the page, which is made if it is missing.
 /// Fails if the page has another label set, or if the slot has an element or a later generation.
 fn begin_element<'p, P: PageRecord>(
     pages: &'p mut Pages<P>,
-    store: &Store,
-    tablet: &Tablet,
+    to: Destination<'_>,
     ts: u64,
     slot: SlotPosition,
     labels: LabelSetId,
     chosen: Option<&UserId>,
 ) -> Outcome<&'p P> {
-    let capacity = (slot.offset as u32 + 1).next_power_of_two().max(store.sizes.first_page_slots);
+    let Destination { store, tablet, first_page_slots } = to;
+    let capacity = (slot.offset as u32 + 1).next_power_of_two().max(first_page_slots);
     let private = pages.entry(slot.page.number).or_insert_with(|| PrivatePage {
         page: Box::new(P::make(labels, capacity, &store.memory)),
         used: 0,

@@ -110,6 +110,14 @@ impl PageCore {
         (at < self.capacity).then_some(at as usize)
     }
 
+    /// Reserves the slots before `end` that were never used. Returns the first of them; `None` if there are none. Only
+    /// one thread reserves slots meanwhile.
+    pub(crate) fn reserve_up_to(&self, end: usize) -> Option<usize> {
+        assert!(end <= self.capacity(), "{end} slots are reserved of {}", self.capacity);
+        let before = self.used.fetch_max(end as u32, Ordering::AcqRel) as usize;
+        (before < end).then_some(before)
+    }
+
     /// Fills the next slot of a page that is not published.
     pub(crate) fn fill(&mut self) -> Option<usize> {
         let at = self.clean_slots();

@@ -156,6 +156,21 @@ impl FreeSlots {
         self.take_id(|page| find(page).frozen_ids())
     }
 
+    /// Takes this slot, if it is free and not used up.
+    pub(crate) fn take_at(&self, page: SlotPage<'_>, at: usize) -> bool {
+        self.take_id_of(page.position, page.last_id(at), |_| page.frozen_ids())
+    }
+
+    /// Returns true if [`FreeSlots::take_at`] would take this slot now.
+    pub(crate) fn has_slot(&self, page: SlotPage<'_>, at: usize) -> bool {
+        let lists = self.lists.lock();
+        match lists.open.get(&page.position) {
+            Some(listed) => listed.contains(&page.last_id(at)),
+            None if !lists.has(page.position) || page.core.is_used_up(at) => false,
+            None => page.core.free_slots(&epoch::pin()).is_some_and(|free_slots| free_slots.contains(at)),
+        }
+    }
+
     /// Gives back a slot that has neither an element nor an owner. A slot whose generations are used up is only
     /// counted.
     pub(crate) fn give(&self, page: SlotPage<'_>, at: usize) {
@@ -197,6 +212,23 @@ impl FreeSlots {
         lists.takeable -= 1;
         self.publish(&lists);
         Some(bits)
+    }
+
+    fn take_id_of(&self, page: PagePosition, bits: u64, ids: impl FnOnce(PagePosition) -> Vec<u64>) -> bool {
+        let mut lists = self.lists.lock();
+        self.check(&lists);
+        lists.open(page, ids);
+        let Some(listed) = lists.open.get_mut(&page) else { return false };
+        let found = listed.iter().rposition(|&listed| listed == bits);
+        if let Some(at) = found {
+            listed.swap_remove(at);
+            if listed.is_empty() {
+                lists.open.remove(&page);
+            }
+            lists.takeable -= 1;
+        }
+        self.publish(&lists);
+        found.is_some()
     }
 
     fn give_id(&self, page: PagePosition, bits: u64, ids: impl FnOnce(PagePosition) -> Vec<u64>) {
@@ -313,6 +345,19 @@ mod tests {
         assert_eq!((free.take_id(none), free.len()), (None, 0));
         free.put_back(withdrawn, 1_024, false);
         assert_eq!((free.take_id(none), free.len()), (Some(10), 0));
+    }
+
+    #[test]
+    fn a_slot_that_is_asked_for_is_taken_from_an_open_or_a_frozen_page() {
+        let free = FreeSlots::default();
+        [10, 11, 12].into_iter().for_each(|bits| free.give_id(page(1), bits, none));
+        assert!(free.take_id_of(page(1), 11, none) && !free.take_id_of(page(1), 11, none));
+        let withdrawn = free.withdraw_if(page(1), || 2).unwrap();
+        // Neither listed nor in the set of a frozen page.
+        assert!(!free.take_id_of(page(1), 10, none));
+        free.put_back(withdrawn, 1_024, true);
+        assert!(free.take_id_of(page(1), 10, |_| vec![10, 12]));
+        assert_eq!((free.len(), free.take_id(none), free.take_id(none)), (1, Some(12), None));
     }
 
     #[test]

@@ -55,6 +55,13 @@ impl<P> PageTable<P> {
         self.pages.ensure(u64::from(number), memory).set(page).is_ok()
     }
 
+    /// The page of a number, which is made and published if there is none.
+    pub(crate) fn get_or_put(&self, number: u32, make: impl FnOnce() -> Box<P>, memory: &Memory) -> &P {
+        let page = self.pages.ensure(u64::from(number), memory).get_or_init(make);
+        self.count.fetch_max(number + 1, Ordering::AcqRel);
+        page
+    }
+
     /// The published pages.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
         (0..self.count()).filter_map(|number| self.get(number))

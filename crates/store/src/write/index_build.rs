@@ -65,6 +65,22 @@ impl Store {
         Ok(index.info.id)
     }
 
+    /// Makes an index of the process that this store follows, under its number. As [`Store::create_index`], without
+    /// checks: the owner has made them. Does nothing if there is an index of that number.
+    pub fn create_index_of_owner(&self, info: &IndexInfo, now: impl Fn() -> u64) {
+        self.reserve_index_numbers(info.id.0 + 1);
+        if self.has_index(info.id) {
+            return;
+        }
+        let start = Snapshot::committed(now());
+        self.installing.wait();
+        let index = self.register_restored(info);
+        // Store, then look, as in `create_index`.
+        fence(Ordering::SeqCst);
+        self.tablets.iter().for_each(|tablet| self.index_tablet(&index, tablet, &start));
+        index.publish(now());
+    }
+
     /// Fails if an index cannot be on these keys.
     fn check_options(&self, options: &IndexOptions) -> Result<()> {
         let keys = &options.keys;
@@ -163,7 +179,8 @@ impl Store {
         Ok(index)
     }
 
-    /// Adds an index of a restored graph to the list, under its old number. No other thread has the store yet.
+    /// Adds an index of a restored graph, or of the process that this store follows, to the list under its number. No
+    /// other thread changes the list.
     pub(crate) fn register_restored(&self, info: &IndexInfo) -> Arc<PropertyIndex> {
         let _turn = self.index_changes.lock();
         let IndexInfo { id, element, label, ref keys, ordered, unique } = *info;

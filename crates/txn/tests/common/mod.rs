@@ -1,6 +1,7 @@
 //! A small graph and short forms of queries, shared by the tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod history;
 pub mod recount;
 pub mod walk;
 

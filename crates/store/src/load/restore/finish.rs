@@ -70,14 +70,20 @@ impl Restore {
         threads: usize,
         progress: &mut dyn FnMut(RestorePhase),
     ) -> Result<Restored, Damage> {
-        let Restore { mut store, tablets } = self;
+        let Restore { mut store, tablets, follows } = self;
         let (mut vertices, mut edges) = (Vec::new(), Vec::new());
         for (at, tablet) in tablets.into_iter().enumerate() {
             let (id, pages) = (TabletId(at as u16 + 1), tablet.into_inner());
             store.freeze_pages(id, ElementKind::Vertex, pages.vertices, &mut vertices)?;
             store.freeze_pages(id, ElementKind::Edge, pages.edges, &mut edges)?;
         }
-        store.choose_cursors(&mut vertices, &mut edges);
+        if follows {
+            // The other process fills all pages that have room.
+            vertices.iter_mut().for_each(|(_, _, page)| page.core.unseal());
+            edges.iter_mut().for_each(|(_, _, page)| page.core.unseal());
+        } else {
+            store.choose_cursors(&mut vertices, &mut edges);
+        }
         let vertices = StagedPages::of(store.tablets.len(), vertices);
         let edges = StagedPages::of(store.tablets.len(), edges);
         progress(RestorePhase::Checking);

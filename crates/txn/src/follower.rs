@@ -1,0 +1,157 @@
+//! Following another process: its commits are redone here, one after another, while transactions read.
+//!
+//! ```text
+//! owner's log ──▶ Follower::apply(ts, after-images) ──▶ a transaction that redoes the commit ──▶ the watermark is ts
+//!                                                        │ a slot still has its last element: the collector catches up
+//!                                                        └ readers that hold it back for too long expire
+//! ```
+//!
+//! A redone commit takes the way of every commit: it draws its timestamp, its write set is published, its versions are
+//! stamped and collected. So readers and collectors need to know nothing of followers. Timestamps that the owner's log
+//! does not have, because their transactions aborted, are drawn here too and count as aborted.
+//!
+//! - **TXN-25.** A snapshot of a graph that follows shows what the owner's snapshot at the same timestamp shows.
+//! - **TXN-26.** A follower never refuses a commit in favour of a reader. If a commit needs the slot of an element that
+//!   readers still see, the readers expire once they are older than `max_snapshot_age_ms`.
+//!
+//! [`Follower::own`] ends it: from then on the graph takes writes, with timestamps after those of the last owner.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use mangrove_graph::{Error, ErrorKind, IndexId, IndexInfo, Result};
+use mangrove_store::schema::{Rule, RuleId};
+use mangrove_store::{Redo, Store};
+
+use crate::log::CommitLog;
+use crate::manager::TransactionManager;
+use crate::options::{Isolation, TransactionOptions};
+use crate::recent::{RecentCommits, RecentOptions};
+
+/// Milliseconds after which a transaction of a graph that follows may expire, unless the setting says otherwise.
+const FOLLOWER_SNAPSHOT_AGE_MS: u64 = 300_000;
+/// How long the follower waits between two attempts to get a slot that readers hold back.
+const SLOT_PAUSE: Duration = Duration::from_millis(1);
+
+/// The only writer of a graph that follows another process. It redoes the commits of that process.
+#[derive(Debug)]
+pub struct Follower {
+    manager: TransactionManager,
+}
+
+impl TransactionManager {
+    /// The transactions of a store that was restored as of `last_ts` to follow another process
+    /// ([`mangrove_store::restore::Restore::to_follow`]), and the only writer of the store.
+    pub fn following(store: Arc<Store>, recent: RecentOptions, last_ts: u64) -> (Self, Follower) {
+        let manager = Self::build(store, RecentCommits::resuming(recent, last_ts), None);
+        manager.shared().following.begin();
+        manager.settings().max_snapshot_age_ms.store(FOLLOWER_SNAPSHOT_AGE_MS, Ordering::Relaxed);
+        (manager.clone(), Follower { manager })
+    }
+
+    /// Returns true if the graph follows another process and refuses writes.
+    pub fn is_following(&self) -> bool {
+        self.shared().following.is_on()
+    }
+}
+
+impl Follower {
+    /// The timestamp of the last commit that was redone: reads that begin now see everything up to it.
+    pub fn applied(&self) -> u64 {
+        self.manager.watermark()
+    }
+
+    /// Names the owner for clients whose writes are refused, as in `ws://db-1:8182`.
+    pub fn set_owner(&mut self, owner: &str) {
+        self.manager.shared().following.set_owner(owner);
+    }
+
+    /// Redoes a commit of the owner. When this returns, every transaction that begins sees it. The commits come in the
+    /// order of their timestamps.
+    ///
+    /// Fails with `Damaged` if the commit does not fit the graph, and with `MemoryLimit` if there is no room for it.
+    /// After an error nothing of the commit is in the graph.
+    pub fn apply(&mut self, ts: u64, images: &[Redo]) -> Result<()> {
+        let applied = self.applied();
+        if ts <= applied {
+            let message = format!("commit {ts} of the log comes after commit {applied}, which is later");
+            return Err(Error::new(ErrorKind::Damaged, message));
+        }
+        self.skip_to(ts - 1);
+        self.make_room(images);
+        let options = TransactionOptions { isolation: Isolation::Snapshot, read_only: false };
+        let transaction = self.manager.begin(options)?.that_is_redone();
+        if !transaction.protect() {
+            return Err(self.manager.shared().expired_error());
+        }
+        transaction.redo(images)?;
+        if transaction.has_writes() {
+            let committed = transaction.commit()?;
+            // TXN-25.
+            assert_eq!(committed.timestamp, ts, "a follower is the only one that draws timestamps");
+        } else {
+            drop(transaction);
+            self.skip_to(ts);
+        }
+        Ok(())
+    }
+
+    /// Returns when the slots of new elements are free. Their last elements have ended, so the slots wait for collectors
+    /// and for readers (TXN-26). No transaction of the follower may be open: it would hold the collectors back.
+    fn make_room(&self, images: &[Redo]) {
+        let shared = self.manager.shared();
+        loop {
+            let in_use = shared.store.slots_in_use(images);
+            if in_use.is_empty() {
+                return;
+            }
+            if shared.collect_slots(&in_use) == 0 {
+                std::thread::sleep(SLOT_PAUSE);
+            }
+        }
+    }
+
+    /// Draws the timestamps up to `ts` for transactions of the owner that have aborted.
+    fn skip_to(&self, ts: u64) {
+        let shared = self.manager.shared();
+        shared.recent.skip_to(ts, || shared.status.oldest_validated(&shared.recent));
+    }
+
+    /// Makes an index that the owner has made. Transactions that begin after this use it.
+    pub fn create_index(&mut self, info: &IndexInfo) -> Result<()> {
+        // The versions that the builder reads must not be collected meanwhile.
+        let _held = self.manager.begin_protected_read()?;
+        self.manager.store().create_index_of_owner(info, || self.manager.watermark());
+        Ok(())
+    }
+
+    /// Drops an index that the owner has dropped.
+    pub fn drop_index(&mut self, id: IndexId) -> Result<()> {
+        match self.manager.store().drop_index(id) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            // The owner may have dropped it before it was complete.
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts the owner's schema rules in the place of all rules. `next` is the number of the next rule.
+    pub fn set_rules(&mut self, rules: Vec<(RuleId, Rule)>, next: u32) {
+        self.manager.store().restore_rules(rules, next);
+    }
+
+    /// Makes this process the owner of the graph: from now on it takes writes, and commits go into the log. All commits
+    /// of the last owner have been redone, and are durable.
+    pub fn own(self, log: Option<Arc<dyn CommitLog>>) {
+        let shared = self.manager.shared();
+        shared.store.begin_to_own();
+        if let Some(log) = log {
+            shared.recent.set_durable(shared.recent.stable());
+            assert!(shared.log.set(log).is_ok(), "a graph that follows has no log");
+        }
+        let age = &shared.settings.max_snapshot_age_ms;
+        // A setting that somebody has changed stays.
+        let _ = age.compare_exchange(FOLLOWER_SNAPSHOT_AGE_MS, 0, Ordering::Relaxed, Ordering::Relaxed);
+        shared.following.end();
+    }
+}
