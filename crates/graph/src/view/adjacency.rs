@@ -84,6 +84,16 @@ impl<'a> AdjacencyRuns<'a> {
         &self.edges[self.run(position)]
     }
 
+    /// Adds the number of neighbors of each vertex to the sum at the vertex's position. Reads no neighbor.
+    #[inline]
+    pub fn add_lengths(&self, sums: &mut [u64]) {
+        let (Some(end), Some((first, rest))) = (self.ends.first(), sums.split_first_mut()) else { return };
+        *first += u64::from(end - self.start);
+        for (sum, ends) in rest.iter_mut().zip(self.ends.windows(2)) {
+            *sum += u64::from(ends[1] - ends[0]);
+        }
+    }
+
     /// Every vertex with its neighbors and the edges to them.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (VertexId, &'a [VertexId], &'a [EdgeId])> + use<'a> {
@@ -114,6 +124,9 @@ mod tests {
         assert_eq!(by_position, runs.iter().collect::<Vec<_>>());
         assert_eq!(by_position[0], (v(5), &neighbors[2..4], &edges[2..4]));
         assert!(by_position[1].1.is_empty());
+        let mut sums = [10; 4];
+        runs.add_lengths(&mut sums);
+        assert_eq!(sums, [12, 10, 13, 10]);
         let of_several = runs.of_generations(&[1, 0, 9]);
         let ids: Vec<_> = of_several.iter().map(|(vertex, ..)| vertex).collect();
         assert_eq!(ids, [v(5).with_generation(1), v(6), v(7).with_generation(9)]);

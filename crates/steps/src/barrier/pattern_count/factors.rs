@@ -179,9 +179,11 @@ impl Weigher {
                 if let (Some(filter), Some(met)) = (&mut self.filter, met) {
                     weighed.keep(filter, met, call)?;
                 }
-                weighed.pages.iter_mut().for_each(|page| {
-                    page.weights.iter_mut().for_each(|weight| *weight = formed(*form, *weight));
-                });
+                if *form != FactorForm::Sum {
+                    weighed.pages.iter_mut().for_each(|page| {
+                        page.weights.iter_mut().for_each(|weight| *weight = formed(*form, *weight));
+                    });
+                }
             } else if !weighed.pages.is_empty() {
                 multiply(&request, ends, *form, &mut weighed, call)?;
             }
@@ -282,6 +284,10 @@ fn sum_new(
         let number = weighed.number(PageId::of(runs.vertex(0)));
         let page = &mut weighed.pages[number].weights;
         let first = runs.vertex(0).offset();
+        if ends.is_none() && met.is_none() {
+            runs.add_lengths(&mut page[first..]);
+            return call.looked_at(runs.vertex_count());
+        }
         for (sum, (vertex, neighbors, _)) in page[first..].iter_mut().zip(runs.iter()) {
             if !neighbors.is_empty() {
                 let before = *sum;
@@ -308,6 +314,10 @@ fn multiply(
         let Some(number) = weighed.find(PageId::of(runs.vertex(0))) else { return Ok(()) };
         let first = runs.vertex(0).offset();
         let sums = sums[number].get_or_insert_with(|| Box::new([0; SLOTS]));
+        if ends.is_none() {
+            runs.add_lengths(&mut sums[first..]);
+            return call.looked_at(runs.vertex_count());
+        }
         let weights = &weighed.pages[number].weights[first..];
         let mut looked = runs.vertex_count();
         for ((sum, weight), (_, neighbors, _)) in sums[first..].iter_mut().zip(weights).zip(runs.iter()) {
@@ -320,9 +330,10 @@ fn multiply(
     })?;
     for (page, sums) in weighed.pages.iter_mut().zip(sums) {
         match sums {
-            Some(sums) => page.weights.iter_mut().zip(sums.iter()).for_each(|(weight, sum)| {
-                *weight = product(*weight, formed(form, *sum));
-            }),
+            Some(mut sums) => {
+                sums.iter_mut().for_each(|sum| *sum = formed(form, *sum));
+                multiply_all(&mut page.weights, &sums);
+            }
             None if formed(form, 0) == 0 => page.weights.fill(0),
             None => {}
         }
@@ -330,8 +341,13 @@ fn multiply(
     Ok(())
 }
 
-/// The product of two weights (STEPS-13).
-#[inline]
-fn product(a: u64, b: u64) -> u64 {
-    a.checked_mul(b).unwrap_or(MANY)
+/// Multiplies weights (STEPS-13). Mostly all are so small that no product can overflow. Then the loop is one of vector
+/// instructions.
+fn multiply_all(weights: &mut [u64; SLOTS], by: &[u64; SLOTS]) {
+    let bits = weights.iter().zip(by).fold(0, |bits, (weight, by)| bits | weight | by);
+    if bits <= u64::from(u32::MAX) {
+        weights.iter_mut().zip(by).for_each(|(weight, by)| *weight *= by);
+    } else {
+        weights.iter_mut().zip(by).for_each(|(weight, by)| *weight = weight.checked_mul(*by).unwrap_or(MANY));
+    }
 }
