@@ -23,17 +23,17 @@
 //! Not here: the manifest's layout ([`Manifests`]), checkpoints, the successor's own stream (`writer`).
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
+use bytes::Bytes;
 use mangrove_graph::{Error, ErrorKind, Result};
 use uuid::Uuid;
 
 use super::Rules;
-use super::format::{Content, Header, Nonce, Place, decode, encode, header_sum, nonce_of};
+use super::format::{Content, Header, Nonce, Place, decode, encode, header_sum, new_object, nonce_of};
 use super::manifest_put::{ManifestOutcome, ManifestPut};
 use super::names::{MANIFESTS, NODES, manifest_name, manifest_number, node_incarnation, node_name, stream_name};
-use super::request::{Answer, ListAnswer, PutStep, Request, Step};
-use super::settle::{Likeness, ReadAnswer, Settle, Settled};
+use super::request::{Answer, PutStep, Request, Step};
+use crate::home::settle::{Likeness, NewObject, Settle, SettleStep, Settled};
 
 /// How long a failed list or read waits, in microseconds.
 const RETRY_US: u64 = 50_000;
@@ -73,7 +73,7 @@ pub struct TakeOverStart {
     /// The database.
     pub database: Uuid,
     /// The content of the object that claims an incarnation. No other process may have the same.
-    pub node: Arc<[u8]>,
+    pub node: Bytes,
     /// Random bytes, from which the nonces of FENCE objects are made.
     pub nonce_seed: Nonce,
     /// The length of the read lease in microseconds, the same for all owners.
@@ -98,7 +98,7 @@ pub struct StreamTail {
     /// The incarnation that wrote the stream.
     pub incarnation: u64,
     /// Its objects of records from the floor on, whole and checked.
-    pub objects: Vec<Arc<[u8]>>,
+    pub objects: Vec<Bytes>,
     /// The number of the object that ends it.
     pub end_seq: u64,
     /// How it ended.
@@ -113,7 +113,7 @@ pub struct TakenOver {
     /// The number of its manifest.
     pub manifest_number: u64,
     /// Its manifest.
-    pub manifest: Arc<[u8]>,
+    pub manifest: Bytes,
     /// The tails of the streams that the manifest lists, by incarnation.
     pub tails: Vec<StreamTail>,
     /// The end of the hold (LOG-58), in microseconds; 0 if every stream has ended by FIN.
@@ -126,7 +126,7 @@ enum Phase {
     ClaimNode(Settle),
     ListManifests,
     ReadManifest(u64),
-    PutManifest(ManifestPut, Arc<[u8]>),
+    PutManifest(ManifestPut, Bytes),
     /// Reads the objects of the first stream in the queue.
     ReadStream,
     PutFence(Settle),
@@ -141,11 +141,11 @@ pub struct TakeOver<M> {
     phase: Phase,
     incarnation: u64,
     /// The manifest that was claimed, and its number.
-    claimed: Option<(u64, Arc<[u8]>)>,
+    claimed: Option<(u64, Bytes)>,
     /// Streams whose end is not known.
     queue: VecDeque<ListedStream>,
     /// The objects read of the first of them.
-    reading: Vec<Arc<[u8]>>,
+    reading: Vec<Bytes>,
     /// Reads of the next object that did not decode.
     damaged_reads: u32,
     tails: Vec<StreamTail>,
@@ -182,11 +182,11 @@ impl<M: Manifests> TakeOver<M> {
     /// Takes the answer to the last request, at this time in microseconds.
     pub fn answered(&mut self, answer: Answer, now_us: u64) -> Next {
         match (&mut self.phase, answer) {
-            (Phase::ListNodes, Answer::List(ListAnswer::Names(names))) => {
+            (Phase::ListNodes, Answer::List(Ok(names))) => {
                 self.incarnation = names.iter().filter_map(|name| node_incarnation(name)).max().unwrap_or(0);
                 self.claim_next_node(now_us)
             }
-            (Phase::ListManifests, Answer::List(ListAnswer::Names(names))) => {
+            (Phase::ListManifests, Answer::List(Ok(names))) => {
                 match names.iter().filter_map(|name| manifest_number(name)).max() {
                     None => Step::Failed(Error::new(
                         ErrorKind::NotFound,
@@ -199,8 +199,8 @@ impl<M: Manifests> TakeOver<M> {
                 }
             }
             // The number was collected since it was listed: there are larger ones.
-            (Phase::ReadManifest(_), Answer::Read(ReadAnswer::Absent)) => self.list_manifests(),
-            (Phase::ReadManifest(number), Answer::Read(ReadAnswer::Found(parent))) => {
+            (Phase::ReadManifest(_), Answer::Read(Ok(None))) => self.list_manifests(),
+            (Phase::ReadManifest(number), Answer::Read(Ok(Some(parent)))) => {
                 let number = *number;
                 self.with_parent(number, &parent).unwrap_or_else(Step::Failed)
             }
@@ -208,10 +208,10 @@ impl<M: Manifests> TakeOver<M> {
                 let step = put.answered(answer, now_us);
                 self.manifest_step(step).unwrap_or_else(Step::Failed)
             }
-            (Phase::ReadStream, Answer::Read(ReadAnswer::Absent)) => self.put_fence(now_us),
-            (Phase::ReadStream, Answer::Read(ReadAnswer::Found(bytes))) => self.found(bytes, now_us),
+            (Phase::ReadStream, Answer::Read(Ok(None))) => self.put_fence(now_us),
+            (Phase::ReadStream, Answer::Read(Ok(Some(bytes)))) => self.found(bytes, now_us),
             (Phase::ClaimNode(settle) | Phase::PutFence(settle), Answer::Put(answer)) => {
-                let step = settle.put_answered(&answer);
+                let step = settle.put_answered(&answer, now_us);
                 self.settle_step(step, now_us)
             }
             (Phase::ClaimNode(settle) | Phase::PutFence(settle), Answer::Read(answer)) => {
@@ -246,7 +246,8 @@ impl<M: Manifests> TakeOver<M> {
             return Step::Failed(no_number_left(&node_name(self.incarnation)));
         };
         self.incarnation = incarnation;
-        let (settle, first) = Settle::with_rules(self.start.node.clone(), Likeness::Whole, self.rules);
+        let node = NewObject { bytes: self.start.node.clone(), likeness: Likeness::Whole };
+        let (settle, first) = Settle::with_rules(node, self.rules.settle);
         self.phase = Phase::ClaimNode(settle);
         self.settle_step(first, now_us)
     }
@@ -257,14 +258,14 @@ impl<M: Manifests> TakeOver<M> {
     }
 
     /// The put that a settled outcome belongs to: the claim of a node, or a FENCE.
-    fn settle_step(&mut self, step: super::settle::SettleStep, now_us: u64) -> Next {
+    fn settle_step(&mut self, step: SettleStep, now_us: u64) -> Next {
         let claims_node = matches!(self.phase, Phase::ClaimNode(_));
         let name = if claims_node { node_name(self.incarnation) } else { self.next_name() };
         match (PutStep::of(step, &name), claims_node) {
             (PutStep::Step(step), _) => step,
-            (PutStep::Settled(Settled::Ours), true) => self.list_manifests(),
+            (PutStep::Settled(Settled::Own), true) => self.list_manifests(),
             (PutStep::Settled(Settled::Another(_)), true) => self.claim_next_node(now_us),
-            (PutStep::Settled(Settled::Ours), false) => self.ended(StreamEnd::Fence { by: self.incarnation }, now_us),
+            (PutStep::Settled(Settled::Own), false) => self.ended(StreamEnd::Fence { by: self.incarnation }, now_us),
             (PutStep::Settled(Settled::Another(_)), false) => {
                 self.phase = Phase::ReadStream;
                 self.read_next()
@@ -273,11 +274,11 @@ impl<M: Manifests> TakeOver<M> {
     }
 
     /// Puts the manifest that follows one.
-    fn with_parent(&mut self, number: u64, parent: &Arc<[u8]>) -> Result<Next> {
+    fn with_parent(&mut self, number: u64, parent: &Bytes) -> Result<Next> {
         if !self.rules.claims_first && !self.has_fenced {
             return self.begin_fencing(parent);
         }
-        let manifest: Arc<[u8]> = self.manifests.claim(parent, self.incarnation)?.into();
+        let manifest: Bytes = self.manifests.claim(parent, self.incarnation)?.into();
         let next = number.checked_add(1).ok_or_else(|| no_number_left(&manifest_name(number)))?;
         let (put, step) = ManifestPut::with_rules(next, manifest.clone(), self.rules);
         self.phase = Phase::PutManifest(put, manifest);
@@ -341,7 +342,7 @@ impl<M: Manifests> TakeOver<M> {
     }
 
     /// Takes an object of the stream whose end is searched.
-    fn found(&mut self, bytes: Arc<[u8]>, now_us: u64) -> Next {
+    fn found(&mut self, bytes: Bytes, now_us: u64) -> Next {
         match self.check(&bytes) {
             Err(_) if self.damaged_reads + 1 < READS_OF_DAMAGE => {
                 self.damaged_reads += 1;
@@ -396,7 +397,7 @@ impl<M: Manifests> TakeOver<M> {
             previous: self.reading.last().map_or(0, |before| header_sum(before)),
         };
         let fence = Header { place, cut_us: 0, content: Content::Fence { by: self.incarnation } };
-        let (settle, first) = Settle::with_rules(encode(&fence, &[]).into(), Likeness::Stream, self.rules);
+        let (settle, first) = Settle::with_rules(new_object(encode(&fence, &[]).into()), self.rules.settle);
         self.phase = Phase::PutFence(settle);
         self.settle_step(first, now_us)
     }

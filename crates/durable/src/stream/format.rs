@@ -15,10 +15,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
+use bytes::Bytes;
 use mangrove_graph::{Error, ErrorKind, TabletId};
 use uuid::Uuid;
 
 use crate::codec::{Malformed, Reader, put_varint};
+use crate::home::settle::{Likeness, NewObject};
 
 /// The version of the format. Later ones are refused (LOG-44).
 pub const FORMAT_VERSION: u32 = 1;
@@ -202,6 +204,12 @@ pub fn encode(header: &Header, payload: &[u8]) -> Vec<u8> {
     seal(&mut bytes, header_len);
     bytes.extend_from_slice(payload);
     bytes
+}
+
+/// An object to be put, which its writer knows again by its first bytes: they include the nonce and a whole FENCE.
+pub fn new_object(bytes: Bytes) -> NewObject {
+    let is_intact = |bytes: &[u8]| decode(bytes).is_ok();
+    NewObject { bytes, likeness: Likeness::First { count: END_BYTES_MAX, is_intact } }
 }
 
 /// Decodes an object. Returns its header and its records.

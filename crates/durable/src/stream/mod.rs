@@ -5,7 +5,7 @@
 //! the first free name of each, so that the put of an owner that still runs meets it.
 //!
 //! This module makes no requests, has no threads and reads no clock. The caller hands in what happened, and carries out
-//! the actions that come back.
+//! the actions that come back. Puts are settled by [`crate::home::settle`].
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -13,7 +13,6 @@
 //! | [`format`](mod@format) | the bytes of an object |
 //! | `request` | requests to the store and their answers, for steps that go one after the other |
 //! | `rules` | the rules of this module, one by one, for a simulation that breaks them |
-//! | [`settle`] | one put, until it is known who has the name |
 //! | [`manifest_put`] | the put of a manifest, until it is known whether it counts |
 //! | [`fence`] | the steps of a successor: claim, fence, read the tails |
 //! | [`writer`] | the stream of an owner: group commit, acknowledgements, stalls, the read lease |
@@ -29,12 +28,13 @@ pub mod manifest_put;
 pub mod names;
 mod request;
 mod rules;
-pub mod settle;
+#[cfg(test)]
+mod settle_tests;
 #[cfg(test)]
 mod sim;
 pub mod writer;
 
-pub use request::{Answer, ListAnswer, Request, Step};
+pub use request::{Answer, Request, Step};
 pub(crate) use rules::Rules;
 
 /// The time of an event.

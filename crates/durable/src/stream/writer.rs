@@ -37,15 +37,16 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::num::NonZeroU32;
-use std::sync::Arc;
 
+use bytes::Bytes;
 use mangrove_graph::{Error, ErrorKind, TabletId};
 use uuid::Uuid;
 
 use super::format::{Batch, Content, Header, Nonce, Place, decode, encode, header_sum, nonce_of};
 use super::names::stream_name;
-use super::settle::{ReadAnswer, Settled};
 use super::{Now, Rules};
+use crate::home::HomeResult;
+use crate::home::settle::Settled;
 
 /// Objects that may be unsettled at a time, and settled ones after a gap included.
 const IN_FLIGHT_MAX: usize = 4;
@@ -106,14 +107,14 @@ pub struct HandedOver {
 /// What the caller must do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Put an object if its name is free, with a [`super::settle::Settle`]; then call [`Writer::settled`].
+    /// Put an object if its name is free, with a [`crate::home::settle::Settle`]; then call [`Writer::settled`].
     Put {
         /// The number of the object in the stream.
         seq: u64,
         /// Its name.
         name: String,
         /// Its bytes.
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
     },
     /// Read the first [`super::format::END_BYTES_MAX`] bytes under a name; then call [`Writer::probed`].
     Probe {
@@ -358,7 +359,7 @@ impl Writer {
         };
         match outcome {
             Settled::Another(bytes) => self.stop(bytes),
-            Settled::Ours => {
+            Settled::Own => {
                 object.is_settled = true;
                 let (took_us, through) = (now.us.saturating_sub(object.sent_us), object.through);
                 let usual_us = self.put_us.unwrap_or(took_us);
@@ -373,20 +374,20 @@ impl Writer {
     }
 
     /// Takes what a [`Action::Probe`] found.
-    pub fn probed(&mut self, answer: &ReadAnswer, now: Now) -> Vec<Action> {
+    pub fn probed(&mut self, answer: &HomeResult<Option<Bytes>>, now: Now) -> Vec<Action> {
         let Some((sent_us, seq)) = self.probe.take() else { return Vec::new() };
         match answer {
             // LOG-59: nothing was in flight when the look was sent.
-            ReadAnswer::Absent => self.proved_us = self.proved_us.max(Some(sent_us)),
+            Ok(None) => self.proved_us = self.proved_us.max(Some(sent_us)),
             // If the writer has put the object since then, its own put tells whose it is.
-            ReadAnswer::Found(bytes) if seq == self.next_seq => {
+            Ok(Some(bytes)) if seq == self.next_seq => {
                 let is_end = decode(bytes).is_ok_and(|(header, _)| !matches!(header.content, Content::Records(_)));
                 // Otherwise a bit has flipped on the way; the next look tells.
                 if is_end && !matches!(self.state, State::Stopped { .. }) {
                     return self.stop(bytes);
                 }
             }
-            ReadAnswer::Found(_) | ReadAnswer::Unknown(_) => {}
+            Ok(Some(_)) | Err(_) => {}
         }
         self.time(now)
     }
@@ -581,7 +582,7 @@ impl Writer {
         };
         let unix_us = self.last_cut.map_or(now.unix_us, |last| last.unix_us.max(now.unix_us));
         let is_fin = content == Content::Fin;
-        let bytes: Arc<[u8]> = encode(&Header { place, cut_us: unix_us, content }, records).into();
+        let bytes: Bytes = encode(&Header { place, cut_us: unix_us, content }, records).into();
         self.next_seq += 1;
         self.previous = header_sum(&bytes);
         self.cut_through = through;

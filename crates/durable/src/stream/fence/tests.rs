@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::format::Batch;
-use super::super::settle::PutAnswer;
 use super::*;
+use crate::home::Put;
 
 const LEASE_US: u64 = 300_000;
 
@@ -31,13 +31,13 @@ impl Manifests for Numbers {
     }
 }
 
-type Objects = BTreeMap<String, Arc<[u8]>>;
+type Objects = BTreeMap<String, Bytes>;
 
 fn database() -> Uuid {
     Uuid::from_u128(5)
 }
 
-fn object(incarnation: u64, seq: u64, previous: u32, content: Content) -> Arc<[u8]> {
+fn object(incarnation: u64, seq: u64, previous: u32, content: Content) -> Bytes {
     let place = Place { database: database(), incarnation, seq, nonce: [3; 16], previous };
     encode(&Header { place, cut_us: 0, content }, &[]).into()
 }
@@ -57,7 +57,7 @@ fn put_stream(objects: &mut Objects, incarnation: u64, from: u64, to: u64) -> u3
 fn graph() -> Objects {
     let mut objects = Objects::new();
     for incarnation in 1..=3 {
-        objects.insert(node_name(incarnation), [incarnation as u8].into());
+        objects.insert(node_name(incarnation), vec![incarnation as u8].into());
     }
     objects.insert(manifest_name(6), b"2 2 1".as_slice().into());
     objects.insert(manifest_name(7), b"3 2 5 3 1".as_slice().into());
@@ -66,18 +66,18 @@ fn graph() -> Objects {
 
 fn answer(objects: &mut Objects, request: &Request) -> Answer {
     match request {
-        Request::PutNew { name, .. } if objects.contains_key(name) => Answer::Put(PutAnswer::Taken),
+        Request::PutNew { name, .. } if objects.contains_key(name) => Answer::Put(Ok(Put::Taken)),
         Request::PutNew { name, bytes } => {
             objects.insert(name.clone(), bytes.clone());
-            Answer::Put(PutAnswer::Done)
+            Answer::Put(Ok(Put::Done))
         }
         Request::Read { name, bytes_max } => Answer::Read(match objects.get(name) {
-            None => ReadAnswer::Absent,
-            Some(bytes) => ReadAnswer::Found(bytes[..bytes_max.unwrap_or(bytes.len()).min(bytes.len())].into()),
+            None => Ok(None),
+            Some(bytes) => Ok(Some(bytes.slice(..bytes_max.unwrap_or(bytes.len()).min(bytes.len())))),
         }),
         Request::List { directory } => {
             let of = objects.keys().filter(|name| name.starts_with(directory.as_str()));
-            Answer::List(ListAnswer::Names(of.rev().cloned().collect()))
+            Answer::List(Ok(of.rev().cloned().collect()))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::format::END_BYTES_MAX;
 use super::*;
+use crate::home::{HomeError, HomeErrorKind};
 
 const MS: u64 = 1_000;
 
@@ -20,7 +21,7 @@ fn commit(ts: u64, bytes: usize) -> HandedOver {
 /// A writer with what it has put, and the actions that are no puts.
 struct Harness {
     writer: Writer,
-    puts: BTreeMap<u64, Arc<[u8]>>,
+    puts: BTreeMap<u64, Bytes>,
     other: Vec<Action>,
 }
 
@@ -61,7 +62,7 @@ impl Harness {
     }
 
     fn settle(&mut self, seq: u64, us: u64) {
-        let actions = self.writer.settled(seq, &Settled::Ours, at(us));
+        let actions = self.writer.settled(seq, &Settled::Own, at(us));
         self.take(actions);
     }
 
@@ -84,7 +85,7 @@ impl Harness {
     }
 }
 
-fn end(content: Content) -> Arc<[u8]> {
+fn end(content: Content) -> Bytes {
     let place = Place { database: Uuid::from_u128(1), incarnation: 4, seq: 2, nonce: [1; 16], previous: 0 };
     encode(&Header { place, cut_us: 0, content }, &[]).into()
 }
@@ -280,13 +281,13 @@ fn an_idle_writer_looks_at_the_next_name_when_a_reader_asks() {
     let probe = Action::Probe { name: stream_name(4, 2) };
     assert_eq!(harness.writer.ask_to_read(at(400 * MS)), (ReadPermit::Later(None), vec![probe.clone()]));
     assert_eq!(harness.writer.ask_to_read(at(401 * MS)), (ReadPermit::Later(None), vec![]));
-    let actions = harness.writer.probed(&ReadAnswer::Absent, at(410 * MS));
+    let actions = harness.writer.probed(&Ok(None), at(410 * MS));
     assert_eq!(actions, []);
     assert_eq!(harness.writer.ask_to_read(at(699 * MS)).0, ReadPermit::Granted);
     assert_eq!(harness.writer.ask_to_read(at(700 * MS)).1, vec![probe.clone()]);
-    harness.writer.probed(&ReadAnswer::Unknown("time-out".into()), at(800 * MS));
+    harness.writer.probed(&Err(HomeError::new(HomeErrorKind::Unknown, "time-out")), at(800 * MS));
     assert_eq!(harness.writer.ask_to_read(at(800 * MS)).1, [probe]);
-    let found = ReadAnswer::Found(end(Content::Fence { by: 6 }));
+    let found = Ok(Some(end(Content::Fence { by: 6 })));
     assert_eq!(harness.writer.probed(&found, at(810 * MS)), [Action::Stop { by: Some(6) }]);
 }
 
@@ -295,7 +296,7 @@ fn a_look_that_finds_the_writer_s_own_object_is_no_end() {
     let mut harness = Harness::running();
     harness.writer.ask_to_read(at(400 * MS));
     harness.commit(101, 1, 401 * MS);
-    let found = ReadAnswer::Found(harness.puts[&2].clone());
+    let found = Ok(Some(harness.puts[&2].clone()));
     let actions = harness.writer.probed(&found, at(410 * MS));
     assert_eq!(actions, []);
     harness.settle(2, 420 * MS);
