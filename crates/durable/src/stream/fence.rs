@@ -29,7 +29,7 @@ use mangrove_graph::{Error, ErrorKind, Result};
 use uuid::Uuid;
 
 use super::Rules;
-use super::format::{Content, Header, Nonce, Place, decode, encode, header_sum, new_object, nonce_of};
+use super::format::{Content, Header, Nonce, ObjectError, Place, encode, header_sum, new_object, nonce_of, open};
 use super::manifest_put::{ManifestOutcome, ManifestPut};
 use super::names::{MANIFESTS, NODES, manifest_name, manifest_number, node_incarnation, node_name, stream_name};
 use super::request::{Answer, PutStep, Request, Step};
@@ -40,14 +40,14 @@ const RETRY_US: u64 = 50_000;
 /// How often bytes that do not decode are read, before they count as damaged: a bit may flip on the way.
 const READS_OF_DAMAGE: u32 = 3;
 
-/// What a take-over must know of manifests.
+/// The layout of manifests, as far as a take-over must know it.
 pub trait Manifests {
-    /// The streams that a manifest lists.
+    /// What a manifest says.
     ///
     /// # Errors
     ///
     /// If the manifest is damaged or of a later format.
-    fn streams(&self, manifest: &[u8]) -> Result<Vec<ListedStream>>;
+    fn view(&self, manifest: &[u8]) -> Result<ManifestView>;
 
     /// The manifest by which an incarnation claims the graph: that of `parent`, with the incarnation as the owner, and
     /// with its stream listed from object 1. No other incarnation makes the same bytes.
@@ -58,6 +58,17 @@ pub trait Manifests {
     fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>>;
 }
 
+/// What a take-over must know of a manifest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ManifestView {
+    /// The database.
+    pub database: Uuid,
+    /// The incarnation that owns the graph.
+    pub owner: u64,
+    /// The streams that recovery needs.
+    pub streams: Vec<ListedStream>,
+}
+
 /// A stream that recovery needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListedStream {
@@ -65,13 +76,14 @@ pub struct ListedStream {
     pub incarnation: u64,
     /// The first object that recovery needs.
     pub floor: u64,
+    /// The number of the object that ends it, if that was known when the manifest was written. No object before it may
+    /// be missing then.
+    pub end: Option<u64>,
 }
 
 /// What a successor begins with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TakeOverStart {
-    /// The database.
-    pub database: Uuid,
     /// The content of the object that claims an incarnation. No other process may have the same.
     pub node: Bytes,
     /// Random bytes, from which the nonces of FENCE objects are made.
@@ -108,6 +120,8 @@ pub struct StreamTail {
 /// What a successor has after its take-over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TakenOver {
+    /// The database.
+    pub database: Uuid,
     /// Its incarnation.
     pub incarnation: u64,
     /// The number of its manifest.
@@ -140,6 +154,8 @@ pub struct TakeOver<M> {
     rules: Rules,
     phase: Phase,
     incarnation: u64,
+    /// The database, once a manifest was read.
+    database: Uuid,
     /// The manifest that was claimed, and its number.
     claimed: Option<(u64, Bytes)>,
     /// Streams whose end is not known.
@@ -168,6 +184,7 @@ impl<M: Manifests> TakeOver<M> {
             rules,
             phase: Phase::ListNodes,
             incarnation: 0,
+            database: Uuid::nil(),
             claimed: None,
             queue: VecDeque::new(),
             reading: Vec::new(),
@@ -208,7 +225,7 @@ impl<M: Manifests> TakeOver<M> {
                 let step = put.answered(answer, now_us);
                 self.manifest_step(step).unwrap_or_else(Step::Failed)
             }
-            (Phase::ReadStream, Answer::Read(Ok(None))) => self.put_fence(now_us),
+            (Phase::ReadStream, Answer::Read(Ok(None))) => self.found_none(now_us),
             (Phase::ReadStream, Answer::Read(Ok(Some(bytes)))) => self.found(bytes, now_us),
             (Phase::ClaimNode(settle) | Phase::PutFence(settle), Answer::Put(answer)) => {
                 let step = settle.put_answered(&answer, now_us);
@@ -307,7 +324,11 @@ impl<M: Manifests> TakeOver<M> {
 
     /// Fences every stream of a manifest but the own one (LOG-55).
     fn begin_fencing(&mut self, manifest: &[u8]) -> Result<Next> {
-        let mut streams = self.manifests.streams(manifest)?;
+        let ManifestView { database, owner, mut streams } = self.manifests.view(manifest)?;
+        if owner != self.incarnation && self.rules.claims_first {
+            return Err(Error::bug(format!("incarnation {} has claimed the graph for {owner}", self.incarnation)));
+        }
+        self.database = database;
         streams.retain(|stream| stream.incarnation != self.incarnation);
         streams.sort_by_key(|stream| stream.incarnation);
         if !self.rules.fences_from_floor {
@@ -341,6 +362,19 @@ impl<M: Manifests> TakeOver<M> {
         }
     }
 
+    /// The next name of the stream whose end is searched is free.
+    fn found_none(&mut self, now_us: u64) -> Next {
+        match self.queue.front().and_then(|stream| stream.end) {
+            None => self.put_fence(now_us),
+            Some(end) => Step::Failed(self.damage(format!("it is missing, and the stream ends with object {end}"))),
+        }
+    }
+
+    /// The error for the next object of the stream whose end is searched.
+    fn damage(&self, what: String) -> Error {
+        ObjectError::Damaged { at: 16, what }.of(&self.next_name())
+    }
+
     /// Takes an object of the stream whose end is searched.
     fn found(&mut self, bytes: Bytes, now_us: u64) -> Next {
         match self.check(&bytes) {
@@ -366,16 +400,18 @@ impl<M: Manifests> TakeOver<M> {
     /// Checks that an object is whole, belongs under its name, and follows the one that was read before it.
     fn check(&self, bytes: &[u8]) -> Result<Content> {
         let name = self.next_name();
-        let (Header { place, content, .. }, _) = decode(bytes).map_err(|error| error.of(&name))?;
-        let wrong = |what: String| {
-            let error = super::format::ObjectError::Damaged { at: 16, what };
-            Err(error.of(&name))
-        };
-        if place.database != self.start.database {
-            return wrong(format!("it belongs to database {}, not {}", place.database, self.start.database));
+        let (Header { place, content, .. }, _) = open(bytes).map_err(|error| error.of(&name))?;
+        let wrong = |what: String| Err(self.damage(what));
+        if place.database != self.database {
+            return wrong(format!("it belongs to database {}, not {}", place.database, self.database));
         }
         if Some((place.incarnation, place.seq)) != self.next_place() {
             return wrong(format!("it is object {} of incarnation {}", place.seq, place.incarnation));
+        }
+        let is_end = !matches!(content, Content::Records(_));
+        if let Some(end) = self.queue.front().and_then(|stream| stream.end).filter(|end| (place.seq == *end) != is_end)
+        {
+            return wrong(format!("the stream should end with object {end}"));
         }
         let before = self.reading.last().map(|before| header_sum(before));
         let may_be_unknown = matches!(content, Content::Fence { .. }) && place.previous == 0;
@@ -390,7 +426,7 @@ impl<M: Manifests> TakeOver<M> {
     fn put_fence(&mut self, now_us: u64) -> Next {
         let Some((incarnation, seq)) = self.next_place() else { return self.read_next() };
         let place = Place {
-            database: self.start.database,
+            database: self.database,
             incarnation,
             seq,
             nonce: nonce_of(self.start.nonce_seed, seq),
@@ -422,6 +458,7 @@ impl<M: Manifests> TakeOver<M> {
             return Step::Failed(Error::bug("a take-over has ended without a manifest"));
         };
         Step::Done(TakenOver {
+            database: self.database,
             incarnation: self.incarnation,
             manifest_number,
             manifest,

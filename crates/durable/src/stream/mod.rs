@@ -16,6 +16,7 @@
 //! | [`manifest_put`] | the put of a manifest, until it is known whether it counts |
 //! | [`fence`] | the steps of a successor: claim, fence, read the tails |
 //! | [`writer`] | the stream of an owner: group commit, acknowledgements, stalls, the read lease |
+//! | `sim` | owners, clients and a home by seed |
 //!
 //! Invariants (the argument is in `docs/design/stream.md`; the headers of the modules have further ones):
 //!

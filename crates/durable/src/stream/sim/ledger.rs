@@ -167,7 +167,8 @@ mod tests {
         let tail = StreamTail { incarnation: 1, objects: vec![object.into()], end_seq: 2, end: StreamEnd::Fin };
         let covered = covered.iter().copied().collect();
         let manifest = SimManifest { covered, ..SimManifest::default() }.bytes().into();
-        TakenOver { incarnation: claim, manifest_number: claim, manifest, tails: vec![tail], held_until_us: 0 }
+        let (database, tails) = (database(), vec![tail]);
+        TakenOver { database, incarnation: claim, manifest_number: claim, manifest, tails, held_until_us: 0 }
     }
 
     fn ledger() -> Ledger {

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use mangrove_graph::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-use super::super::fence::{ListedStream, Manifests};
+use super::super::fence::{ListedStream, ManifestView, Manifests};
+use super::owner::database;
 
 /// A commit of a simulated client.
 pub(super) type CommitId = u64;
@@ -36,9 +37,10 @@ impl SimManifest {
 pub(super) struct SimManifests;
 
 impl Manifests for SimManifests {
-    fn streams(&self, manifest: &[u8]) -> Result<Vec<ListedStream>> {
-        let streams = SimManifest::read(manifest)?.streams;
-        Ok(streams.into_iter().map(|(incarnation, floor)| ListedStream { incarnation, floor }).collect())
+    fn view(&self, manifest: &[u8]) -> Result<ManifestView> {
+        let SimManifest { owner, streams, .. } = SimManifest::read(manifest)?;
+        let listed = |(incarnation, floor)| ListedStream { incarnation, floor, end: None };
+        Ok(ManifestView { database: database(), owner, streams: streams.into_iter().map(listed).collect() })
     }
 
     fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {

@@ -108,7 +108,6 @@ impl Owner {
     /// An owner that begins to take over. `seed` is different for each.
     pub(super) fn new(seed: u64, options: WriterOptions, rules: Rules) -> Self {
         let start = TakeOverStart {
-            database: database(),
             node: seed.to_le_bytes().to_vec().into(),
             nonce_seed: nonce_seed(seed),
             lease_us: options.lease_us,
@@ -399,7 +398,7 @@ impl Owner {
                     let bytes_max = Some(END_BYTES_MAX);
                     self.order(Purpose::Probe, Request::Read { name, bytes_max });
                 }
-                Action::Acknowledge { through } => {
+                Action::Acknowledge { through, .. } => {
                     let commits: Vec<CommitId> = running
                         .own
                         .range(..=through)
