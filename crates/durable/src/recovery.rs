@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use mangrove_failpoint::{Point, reach};
-use mangrove_graph::{ElementId, Error, IndexInfo, MemoryBudget, Result, TabletId};
+use mangrove_graph::{Error, ErrorKind, IndexInfo, MemoryBudget, Result, TabletId};
 use mangrove_store::restore::{Restore, RestorePhase, RestoreSummary, TabletRestore};
 use mangrove_store::{Redo, Store, StoreOptions, StoreSizes};
 use parking_lot::Mutex;
@@ -33,8 +33,9 @@ use crate::checkpoint::{Checkpoints, IMPOSSIBLE_INDEX, Indexes, is_possible, loa
 use crate::codec::{IMPOSSIBLE_RULE, Malformed, SavedRules};
 use crate::damage::{damaged, panic_text};
 use crate::disk::Disk;
-use crate::log::read::{LogEnd, RecordPosition, read};
-use crate::log::record::Record;
+use crate::log::read::{LogEnd, RecordPosition};
+use crate::log::record::{Record, tablet_of};
+use crate::log::source::{DirectoryLog, LogSource};
 use crate::manifest::Manifest;
 
 /// Redo entries that a worker gets at a time.
@@ -123,8 +124,10 @@ pub(crate) fn recover(
     let loaded = load(disk, manifest, &store, threads, &pages)?;
     let (mut indexes, mut rules) = (loaded.indexes, loaded.rules);
     let commits = |done| say(RecoveryPhase::Log, done, 0);
-    let (log, commits_replayed) =
-        replay(disk, manifest, &loaded.restore, (&mut indexes, &mut rules), threads, &commits)?;
+    let source = DirectoryLog { disk, database: manifest.database, floor: manifest.log_floor() };
+    let schema = (&mut indexes, &mut rules);
+    let Replayed { end: log, commits: commits_replayed, last_ts } =
+        replay(&source, manifest.checkpoint_ts, &loaded.restore, schema, threads, &commits)?;
     if log.epoch > manifest.epoch {
         let path = Manifest::path(manifest.version);
         let what = format!(
@@ -133,17 +136,7 @@ pub(crate) fn recover(
         );
         return Err(damaged(disk, &path, 0, what));
     }
-    // LOG-40.
-    let last_ts = log.last_ts.max(manifest.checkpoint_ts);
-    let mut phase = |phase| {
-        let phase = match phase {
-            RestorePhase::Packing => RecoveryPhase::Packing,
-            RestorePhase::Ids => RecoveryPhase::Ids,
-            RestorePhase::Indexes => RecoveryPhase::Indexes,
-            _ => RecoveryPhase::Checking,
-        };
-        say(phase, 0, 0);
-    };
+    let mut phase = |phase| say(RecoveryPhase::of(phase), 0, 0);
     let restored = loaded.restore.finish(&indexes.list, indexes.next, last_ts, threads, &mut phase);
     let restored = restored.map_err(|damage| loaded.source.error(disk, &damage))?;
     restored.store.restore_rules(rules.list, rules.next);
@@ -158,15 +151,79 @@ pub(crate) fn recover(
     Ok(Recovered { store: restored.store, checkpoints: loaded.checkpoints, summary })
 }
 
-/// Replays the log after the checkpoint. Returns the number of commits.
-fn replay(
-    disk: &dyn Disk,
-    manifest: &Manifest,
+impl RecoveryPhase {
+    fn of(phase: RestorePhase) -> Self {
+        match phase {
+            RestorePhase::Packing => RecoveryPhase::Packing,
+            RestorePhase::Ids => RecoveryPhase::Ids,
+            RestorePhase::Indexes => RecoveryPhase::Indexes,
+            _ => RecoveryPhase::Checking,
+        }
+    }
+}
+
+/// A graph that was recovered from a log alone.
+#[derive(Debug)]
+pub struct RecoveredLog<E> {
+    /// The graph.
+    pub store: Store,
+    /// The numbers of vertices, edges and pages.
+    pub graph: RestoreSummary,
+    /// Commits that were replayed.
+    pub commits: u64,
+    /// The timestamp of the last commit; 0 if there is none.
+    pub last_ts: u64,
+    /// What is known about the log.
+    pub end: E,
+}
+
+/// Recovers a graph that has no checkpoint: all of it is in the log. `threads` apply commits, and `progress` is called
+/// with the phase, the number of commits so far, and 0.
+///
+/// # Errors
+///
+/// If the log is damaged.
+pub fn recover_log<S: LogSource>(
+    source: &S,
+    options: &StoreOptions,
+    threads: usize,
+    progress: &(dyn Fn(RecoveryProgress) + Sync),
+) -> Result<RecoveredLog<S::End>> {
+    let threads = threads.max(1);
+    let say = |phase, done| progress(RecoveryProgress { phase, done, total: 0 });
+    let restore = Restore::new(Store::new(options));
+    let (mut indexes, mut rules) = Default::default();
+    let commits = |done| say(RecoveryPhase::Log, done);
+    let Replayed { end, commits, last_ts } =
+        replay(source, 0, &restore, (&mut indexes, &mut rules), threads, &commits)?;
+    let mut phase = |phase| say(RecoveryPhase::of(phase), commits);
+    let restored = restore.finish(&indexes.list, indexes.next, last_ts, threads, &mut phase).map_err(|damage| {
+        let message =
+            format!("the commits in the log contradict each other: {damage}; restore the graph from a backup");
+        Error::new(ErrorKind::Damaged, message)
+    })?;
+    restored.store.restore_rules(rules.list, rules.next);
+    Ok(RecoveredLog { store: restored.store, graph: restored.summary, commits, last_ts, end })
+}
+
+/// A log that was replayed.
+struct Replayed<E> {
+    end: E,
+    /// Commits after the checkpoint.
+    commits: u64,
+    /// The timestamp of the last commit, of the checkpoint if the log has none after it (LOG-40).
+    last_ts: u64,
+}
+
+/// Replays the commits of a log after the timestamp of a checkpoint.
+fn replay<S: LogSource>(
+    source: &S,
+    checkpoint_ts: u64,
     restore: &Restore,
     (indexes, rules): (&mut Indexes, &mut SavedRules),
     threads: usize,
     progress: &dyn Fn(u64),
-) -> Result<(LogEnd, u64)> {
+) -> Result<Replayed<S::End>> {
     let failure = WorkerFailure::default();
     let done = std::thread::scope(|scope| {
         let dealer = RedoDealer::start(threads, |portions| {
@@ -174,16 +231,16 @@ fn replay(
             scope.spawn(move || work(restore, &portions, failure));
         });
         let mut replay =
-            Replay { restore, indexes, rules, dealer, failure: &failure, after: manifest.checkpoint_ts, commits: 0 };
-        let end = read(disk, manifest.database, manifest.log_floor(), &mut |record, position| {
+            Replay { restore, indexes, rules, dealer, failure: &failure, last_ts: checkpoint_ts, commits: 0 };
+        let end = source.read(&mut |record, position| {
             replay.record(record, position)?;
             progress(replay.commits);
             Ok(())
         });
-        let commits = replay.commits;
+        let (commits, last_ts) = (replay.commits, replay.last_ts);
         // The workers end when they have applied everything.
         replay.dealer.finish();
-        end.map(|end| (end, commits))
+        end.map(|end| Replayed { end, commits, last_ts })
     });
     // The error of a worker comes before the reader's: the reader may have stopped only because the worker failed.
     failure.error.into_inner().map_or(done, Err)
@@ -264,14 +321,6 @@ fn send(sender: &SyncSender<RedoPortion>, portion: &mut RedoPortion) {
     let _ = sender.send(full);
 }
 
-fn tablet_of(redo: &Redo) -> TabletId {
-    let (Redo::Insert { element, .. } | Redo::Delete(element) | Redo::Property { element, .. }) = redo;
-    match element {
-        ElementId::Vertex(id) => id.tablet(),
-        ElementId::Edge(id) => id.tablet(),
-    }
-}
-
 /// Applies portions until no more come. After a failure it only receives.
 fn work(restore: &Restore, portions: &Receiver<RedoPortion>, failure: &WorkerFailure) {
     for RedoPortion { path, offset, redo } in portions {
@@ -319,8 +368,8 @@ struct Replay<'a> {
     rules: &'a mut SavedRules,
     dealer: RedoDealer,
     failure: &'a WorkerFailure,
-    /// The timestamp of the checkpoint. Only later commits are replayed.
-    after: u64,
+    /// The timestamp of the checkpoint, then of the last commit. Only later commits are replayed.
+    last_ts: u64,
     /// How many commits have been replayed.
     commits: u64,
 }
@@ -334,9 +383,10 @@ impl Replay<'_> {
         }
         match record {
             // LOG-41.
-            Record::Commit(commit) if commit.timestamp <= self.after => Ok(()),
+            Record::Commit(commit) if commit.timestamp <= self.last_ts => Ok(()),
             Record::Commit(commit) => {
                 self.commits += 1;
+                self.last_ts = commit.timestamp;
                 let dealer = &mut self.dealer;
                 let dealt = commit.each_redo::<Malformed>(|redo| {
                     dealer.deal(commit.timestamp, redo, position);

@@ -4,7 +4,7 @@
 //! a begin exclude each other: the begin claims its status entry first and reads the flag second, the load does it the
 //! other way round.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use mangrove_graph::statistics::Statistics;
 use mangrove_graph::{Error, ErrorKind, IndexId, KeyId, LabelSetId, Purpose, Result};
@@ -76,6 +76,10 @@ impl TransactionManager {
             statistics: StatisticsKeeper::default(),
             workers: Workers::default(),
         });
+        if let Some(log) = &shared.log {
+            let watermarks: Weak<Shared> = Arc::downgrade(&shared);
+            log.attach(watermarks);
+        }
         TransactionManager { handles: ShardedArc::new(&shared), shared }
     }
 

@@ -11,7 +11,7 @@ use mangrove_store::Store;
 
 use crate::counters::{AbortCause, Counters};
 use crate::expiry::{Clock, Expiry};
-use crate::log::CommitLog;
+use crate::log::{CommitLog, Watermarks};
 use crate::recent::RecentCommits;
 use crate::settings::Settings;
 use crate::statistics::StatisticsKeeper;
@@ -38,6 +38,16 @@ pub(crate) struct Shared {
     pub(crate) expiry: Expiry,
     pub(crate) statistics: StatisticsKeeper,
     pub(crate) workers: Workers,
+}
+
+impl Watermarks for Shared {
+    fn stable(&self) -> u64 {
+        self.recent.stable()
+    }
+
+    fn set_durable(&self, ts: u64) {
+        self.recent.set_durable(ts);
+    }
 }
 
 /// Makes a graph durable after a bulk load. Its arguments are the store and the stable watermark.

@@ -59,8 +59,6 @@ const IN_FLIGHT_MAX: usize = 4;
 const WAITING_BYTES_FOR_PUT: u64 = 256 << 10;
 /// Bytes of waiting commits above which commits are refused.
 pub const WAITING_BYTES_MAX: u64 = 64 << 20;
-/// Microseconds that a put may be unsettled before commits are refused.
-pub const UNSETTLED_US_MAX: u64 = 5_000_000;
 /// A put counts this many times less than those before it, together, in the usual time of a put.
 const SMOOTHING: u64 = 8;
 
@@ -73,11 +71,13 @@ pub struct WriterOptions {
     pub puts_per_second: Option<NonZeroU32>,
     /// The length of the read lease in microseconds. 0: reads are served without a lease.
     pub lease_us: u64,
+    /// Microseconds that a put may be unsettled before commits are refused.
+    pub unsettled_us_max: u64,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        WriterOptions { interval_us: 0, puts_per_second: None, lease_us: 300_000 }
+        WriterOptions { interval_us: 0, puts_per_second: None, lease_us: 300_000, unsettled_us_max: 5_000_000 }
     }
 }
 
@@ -417,7 +417,7 @@ impl Writer {
             return None;
         }
         let held = self.has_settled_more().then(|| self.acknowledges_from_us());
-        let stalls = self.oldest_unsettled().map(|object| object.sent_us + UNSETTLED_US_MAX);
+        let stalls = self.oldest_unsettled().map(|object| object.sent_us + self.options.unsettled_us_max);
         let stalls = stalls.filter(|_| self.stalled_since_us.is_none());
         [self.cut_at_us(), held, stalls].into_iter().flatten().min()
     }
@@ -521,7 +521,9 @@ impl Writer {
     }
 
     fn stall(&self, now: Now) -> Option<Refusal> {
-        let object = self.oldest_unsettled().filter(|object| now.us.saturating_sub(object.sent_us) >= UNSETTLED_US_MAX);
+        let object = self
+            .oldest_unsettled()
+            .filter(|object| now.us.saturating_sub(object.sent_us) >= self.options.unsettled_us_max);
         if let Some(object) = object {
             let for_us = now.us - object.sent_us;
             return Some(Refusal::Unsettled { for_us, cause: object.trouble.clone() });

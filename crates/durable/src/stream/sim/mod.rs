@@ -166,6 +166,7 @@ fn run(seed: u64, scenario: Scenario) -> Result<Tally, Violation> {
         lease_us: [150 * MS, 300 * MS, 1_000 * MS][rng.random_range(0..3)],
         interval_us: [0, 0, 0, 20 * MS][rng.random_range(0..4)],
         puts_per_second: None,
+        ..WriterOptions::default()
     };
     let end = rng.random_range(4_000 * MS..16_000 * MS);
     let mut sim = Sim {

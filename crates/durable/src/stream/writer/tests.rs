@@ -9,6 +9,8 @@ use super::*;
 use crate::home::{HomeError, HomeErrorKind};
 
 const MS: u64 = 1_000;
+/// How long a put may be unsettled, by default.
+const UNSETTLED_US_MAX: u64 = 5_000_000;
 
 fn at(us: u64) -> Now {
     Now { us, unix_us: 1_763_850_000_000_000 + us }
