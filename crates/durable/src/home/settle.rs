@@ -90,10 +90,14 @@ pub enum Settled {
 pub(crate) struct SettleRules {
     /// The answer "taken" is checked by a read (LOG-53).
     pub(crate) checks_taken: bool,
-    /// How a retry, by its number, changes an object that is known by its first bytes. `None`: not at all (LOG-52).
+    /// How a retry changes an object that is known by its first bytes. `None`: not at all (LOG-52).
     #[cfg(test)]
-    pub(crate) changes_retry: Option<fn(&[u8], u32) -> Vec<u8>>,
+    pub(crate) changes_retry: Option<ChangeOfRetry>,
 }
+
+/// Makes another object of an object, by the number of the retry.
+#[cfg(test)]
+pub(crate) type ChangeOfRetry = fn(&[u8], u32) -> Vec<u8>;
 
 impl Default for SettleRules {
     fn default() -> Self {

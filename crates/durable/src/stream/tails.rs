@@ -93,3 +93,78 @@ fn read_object(
     end.commits += found;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use mangrove_graph::ErrorKind;
+    use uuid::Uuid;
+
+    use super::super::fence::StreamEnd;
+    use super::super::format::{Header, Place, encode};
+    use super::*;
+    use crate::home::MemoryHome;
+    use crate::log::record::put_commit_head;
+
+    /// An object that says it has these commits, and has those.
+    fn object(seq: u64, said: &[u64], has: &[u64]) -> Vec<u8> {
+        let mut records = Vec::new();
+        for ts in has {
+            put_commit_head(*ts, 0, &mut records);
+        }
+        let [first_ts, last_ts] = [said.first(), said.last()].map(|ts| ts.copied().unwrap_or_default());
+        let commits = said.len() as u32;
+        let batch = Batch { first_ts, last_ts, through: last_ts, commits, ..Batch::default() };
+        let place = Place { database: Uuid::nil(), incarnation: 2, seq, nonce: [0; 16], previous: 0 };
+        encode(&Header { place, cut_us: 0, content: Content::Records(batch) }, &records)
+    }
+
+    fn read(objects: Vec<Vec<u8>>) -> Result<(StreamsEnd, Vec<u64>)> {
+        let objects: Vec<bytes::Bytes> = objects.into_iter().map(Into::into).collect();
+        let tail = |incarnation, objects: &[bytes::Bytes]| StreamTail {
+            incarnation,
+            objects: objects.to_vec(),
+            end_seq: 5 + objects.len() as u64,
+            end: StreamEnd::Fin,
+        };
+        let (first, second) = objects.split_at(objects.len() / 2);
+        let tails = [tail(2, first), tail(3, second)];
+        let mut found = Vec::new();
+        let end = StreamTails { home: &MemoryHome::new(), tails: &tails }.read(&mut |record, _| {
+            if let Record::Commit(commit) = record {
+                found.push(commit.timestamp);
+            }
+            Ok(())
+        })?;
+        Ok((end, found))
+    }
+
+    #[test]
+    fn the_commits_of_all_streams_come_in_order() {
+        let objects =
+            vec![object(5, &[], &[]), object(6, &[1, 4], &[1, 4]), object(5, &[], &[]), object(6, &[7], &[7])];
+        let bytes = objects.iter().map(|object| object.len() as u64).sum();
+        let (end, found) = read(objects).unwrap();
+        assert_eq!((end, found), (StreamsEnd { objects: 4, bytes, commits: 3, last_ts: 7 }, vec![1, 4, 7]));
+    }
+
+    #[test]
+    fn records_that_contradict_their_object_or_those_before_are_damage_that_names_the_object() {
+        let mut flipped = object(6, &[1], &[1]);
+        *flipped.last_mut().unwrap() ^= 1;
+        let wrong = [
+            (object(6, &[1, 4], &[1]), "expected 2 commits from 1 to 4, found 1 from 1 to 1"),
+            (object(6, &[1, 4], &[2, 4]), "expected 2 commits from 1 to 4, found 2 from 2 to 4"),
+            (object(6, &[4, 4], &[4, 4]), "expected a commit after 4, found one at 4"),
+            (flipped, "the checksum of the payload"),
+        ];
+        for (object_6, expected) in wrong {
+            let error =
+                read(vec![object(5, &[], &[]), object_6, object(5, &[9], &[9]), object(6, &[], &[])]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Damaged);
+            let text = error.to_string();
+            assert!(text.contains(&stream_name(2, 6)) && text.contains(expected), "{text}");
+        }
+        let again = read(vec![object(5, &[3], &[3]), object(5, &[3], &[3])]).unwrap_err().to_string();
+        assert!(again.contains(&stream_name(3, 5)) && again.contains("expected a commit after 3"), "{again}");
+    }
+}

@@ -174,3 +174,6 @@ fn begin(home: &dyn Home, name: String) -> Receiver<ReadAnswer> {
     });
     answers
 }
+
+#[cfg(test)]
+mod tests;

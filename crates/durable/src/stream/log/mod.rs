@@ -168,10 +168,17 @@ impl ObjectLog {
         }
     }
 
-    /// The position from which a checkpoint needs the stream. The checkpoint must take its snapshot after this call
-    /// (LOG-6).
-    pub fn floor(&self) -> StreamFloor {
-        self.core.state.lock().writer.floor()
+    /// The position from which a checkpoint needs the stream. Returns once everything before it is acknowledged, which
+    /// takes until the end of the hold after a take-over. The checkpoint must take its snapshot, and then read names,
+    /// indexes and rules, after this call (LOG-6).
+    ///
+    /// # Errors
+    ///
+    /// If the log is closed, or another process has opened the graph.
+    pub fn checkpoint_floor(&self) -> Result<StreamFloor> {
+        let floor = self.core.state.lock().writer.floor();
+        self.core.wait(Acknowledged { ts: floor.through, leading: 0 }, None)?;
+        Ok(floor)
     }
 
     /// The state and numbers of the log.

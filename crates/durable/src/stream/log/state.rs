@@ -157,6 +157,9 @@ impl LogState {
     /// Asks for a reader that has drawn its begin. `is_late`: it has waited for as long as readers wait, so the home
     /// counts as away.
     pub(super) fn ask_to_read(&mut self, is_late: bool, now: Now) -> ReadPermit {
+        if self.is_over {
+            return ReadPermit::Never;
+        }
         let (permit, actions) = self.writer.ask_to_read(now);
         self.act(actions, now);
         if is_late && permit == ReadPermit::Later(None) {
@@ -256,7 +259,11 @@ impl LogState {
         self.send(Purpose::Object(seq), request);
     }
 
+    /// Leaves a request in the outbox, unless nothing is sent any more.
     fn send(&mut self, purpose: Purpose, request: Request) {
+        if self.is_over {
+            return;
+        }
         self.requests += 1;
         self.outbox.push_back((purpose, request));
     }

@@ -162,8 +162,8 @@ fn a_random_history_comes_back_with_indexes_and_rules() {
     assert!(status.counts.commits <= committed && status.counts.commits > 60, "{status:?}");
     owner.log.finish(Duration::from_secs(20)).unwrap();
     assert_eq!(owner.log.status().state, ObjectLogState::Closed);
-    let refused = owner.insert(1).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Closed, "{refused}");
+    let (refused, no_read) = (owner.insert(1).unwrap_err(), owner.log.admit_read().unwrap_err());
+    assert_eq!((refused.kind(), no_read.kind()), (ErrorKind::Closed, ErrorKind::Closed), "{refused} {no_read}");
 
     let next = Owner::open(&home, without_lease());
     assert_eq!((next.tails.len(), next.tails[0].end), (1, StreamEnd::Fin));
@@ -244,6 +244,26 @@ fn committers_share_puts_and_an_interval_makes_them_fewer() {
     let limited = ObjectLogOptions { puts_per_second: NonZeroU32::new(25), ..without_lease() };
     let (spaced, limited) = (commits_per_put(spaced, 8), commits_per_put(limited, 8));
     assert!(spaced > 5.0 && limited > 5.0, "{spaced} and {limited} commits a put");
+}
+
+#[test]
+fn a_log_that_was_closed_without_an_end_sends_nothing_and_serves_nobody() {
+    for options in [without_lease(), ObjectLogOptions::default()] {
+        let home = new_home();
+        let owner = Owner::open(&home, options);
+        let label = owner.manager.store().catalog().intern_label_text("person");
+        let late = owner.manager.begin(Default::default()).unwrap();
+        late.insert_vertex(label, Some(UserId::int(1))).unwrap();
+        late.finish_statement().unwrap();
+        let validating = late.enter_validation().unwrap();
+        owner.log.close();
+        let requests = owner.log.status().requests;
+        assert_eq!(validating.finish().unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+        assert_eq!(owner.log.admit_read().unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(owner.log.checkpoint_floor().unwrap().through, 0, "what was acknowledged stays so");
+        assert_eq!((owner.log.status().state, owner.log.status().requests), (ObjectLogState::Closed, requests));
+        assert_eq!(Owner::open(&home, options).find(&[1]), [false]);
+    }
 }
 
 #[test]

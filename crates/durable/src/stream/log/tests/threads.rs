@@ -87,6 +87,18 @@ fn all_ids(view: &dyn GraphView) -> Vec<i64> {
     ids.into_iter().map(number).collect()
 }
 
+/// Closes the logs of all owners if a check fails, so that their clients end.
+#[derive(Default)]
+struct ClosesAfterPanic(Vec<Arc<Owner>>);
+
+impl Drop for ClosesAfterPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.iter().for_each(|owner| owner.log.close());
+        }
+    }
+}
+
 fn run(seed: u64) -> Ledger {
     let mut rng = SmallRng::seed_from_u64(seed);
     let (home, ledger) = (new_home(), Ledger::default());
@@ -97,9 +109,11 @@ fn run(seed: u64) -> Ledger {
         ..ObjectLogOptions::default()
     };
     std::thread::scope(|scope| {
+        let mut opened = ClosesAfterPanic::default();
         for number in 0..OWNERS {
             let typical = Duration::from_micros(rng.random_range(100..1_500));
             let owner = Arc::new(Owner::open(&delayed(&home, typical, rng.random()), options));
+            opened.0.push(owner.clone());
             // Whatever an earlier owner acknowledges later, it has put before its stream was ended.
             let read = owner.manager.begin_read().unwrap();
             let lost = missing(&read, &ledger.acknowledged());
