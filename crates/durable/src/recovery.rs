@@ -25,7 +25,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, IndexInfo, MemoryBudget, Result, TabletId};
-use mangrove_store::restore::{Restore, RestorePhase, RestoreSummary, TabletRestore};
+use mangrove_store::restore::{Damage, Restore, RestorePhase, RestoreSummary, TabletRestore};
 use mangrove_store::{Redo, Store, StoreOptions, StoreSizes};
 use parking_lot::Mutex;
 
@@ -122,33 +122,35 @@ pub(crate) fn recover(
     let RecoveryOptions { memory_limit_bytes, memory_budget, sizes, .. } = options;
     let store = StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes, memory_budget, sizes };
     let loaded = load(disk, manifest, &store, threads, &pages)?;
-    let (mut indexes, mut rules) = (loaded.indexes, loaded.rules);
-    let commits = |done| say(RecoveryPhase::Log, done, 0);
     let source = DirectoryLog { disk, database: manifest.database, floor: manifest.log_floor() };
-    let schema = (&mut indexes, &mut rules);
-    let Replayed { end: log, commits: commits_replayed, last_ts } =
-        replay(&source, manifest.checkpoint_ts, &loaded.restore, schema, threads, &commits)?;
-    if log.epoch > manifest.epoch {
-        let path = Manifest::path(manifest.version);
-        let what = format!(
-            "the log has fencing epoch {} and this manifest has {}: later manifests are lost",
-            log.epoch, manifest.epoch
-        );
-        return Err(damaged(disk, &path, 0, what));
-    }
-    let mut phase = |phase| say(RecoveryPhase::of(phase), 0, 0);
-    let restored = loaded.restore.finish(&indexes.list, indexes.next, last_ts, threads, &mut phase);
-    let restored = restored.map_err(|damage| loaded.source.error(disk, &damage))?;
-    restored.store.restore_rules(rules.list, rules.next);
+    let base = RecoveryBase {
+        restore: loaded.restore,
+        indexes: loaded.indexes,
+        rules: loaded.rules,
+        checkpoint_ts: manifest.checkpoint_ts,
+    };
+    let check_end = |log: &LogEnd| match log.epoch > manifest.epoch {
+        false => Ok(()),
+        true => {
+            let path = Manifest::path(manifest.version);
+            let what = format!(
+                "the log has fencing epoch {} and this manifest has {}: later manifests are lost",
+                log.epoch, manifest.epoch
+            );
+            Err(damaged(disk, &path, 0, what))
+        }
+    };
+    let error_of = |damage: &Damage| loaded.source.error(disk, damage);
+    let recovered = recover_from(base, &source, threads, &check_end, &error_of, progress)?;
     let summary = RecoverySummary {
-        graph: restored.summary,
+        graph: recovered.graph,
         checkpoint_ts: manifest.checkpoint_ts,
         checkpoint_bytes: loaded.bytes,
-        commits_replayed,
-        last_ts,
-        log,
+        commits_replayed: recovered.commits,
+        last_ts: recovered.last_ts,
+        log: recovered.end,
     };
-    Ok(Recovered { store: restored.store, checkpoints: loaded.checkpoints, summary })
+    Ok(Recovered { store: recovered.store, checkpoints: loaded.checkpoints, summary })
 }
 
 impl RecoveryPhase {
@@ -162,7 +164,16 @@ impl RecoveryPhase {
     }
 }
 
-/// A graph that was recovered from a log alone.
+/// What a log is replayed into: a checkpoint in memory, or an empty graph.
+pub(crate) struct RecoveryBase {
+    pub(crate) restore: Restore,
+    pub(crate) indexes: Indexes,
+    pub(crate) rules: SavedRules,
+    /// Everything up to this timestamp is in it.
+    pub(crate) checkpoint_ts: u64,
+}
+
+/// A graph that was recovered from a log, and perhaps a checkpoint.
 #[derive(Debug)]
 pub struct RecoveredLog<E> {
     /// The graph.
@@ -177,8 +188,8 @@ pub struct RecoveredLog<E> {
     pub end: E,
 }
 
-/// Recovers a graph that has no checkpoint: all of it is in the log. `threads` apply commits, and `progress` is called
-/// with the phase, the number of commits so far, and 0.
+/// Recovers a graph that has no checkpoint: all of it is in the log. `threads` apply commits. `progress` is called from
+/// several threads.
 ///
 /// # Errors
 ///
@@ -189,19 +200,36 @@ pub fn recover_log<S: LogSource>(
     threads: usize,
     progress: &(dyn Fn(RecoveryProgress) + Sync),
 ) -> Result<RecoveredLog<S::End>> {
-    let threads = threads.max(1);
-    let say = |phase, done| progress(RecoveryProgress { phase, done, total: 0 });
     let restore = Restore::new(Store::new(options));
-    let (mut indexes, mut rules) = Default::default();
-    let commits = |done| say(RecoveryPhase::Log, done);
-    let Replayed { end, commits, last_ts } =
-        replay(source, 0, &restore, (&mut indexes, &mut rules), threads, &commits)?;
-    let mut phase = |phase| say(RecoveryPhase::of(phase), commits);
-    let restored = restore.finish(&indexes.list, indexes.next, last_ts, threads, &mut phase).map_err(|damage| {
+    let (indexes, rules) = Default::default();
+    let base = RecoveryBase { restore, indexes, rules, checkpoint_ts: 0 };
+    let error_of = |damage: &Damage| {
         let message =
             format!("the commits in the log contradict each other: {damage}; restore the graph from a backup");
         Error::new(ErrorKind::Damaged, message)
-    })?;
+    };
+    recover_from(base, source, threads.max(1), &|_| Ok(()), &error_of, progress)
+}
+
+/// Replays a log and finishes the graph. `check_end` may refuse the log before that; `error_of` names the place of damage
+/// that only the whole graph shows.
+pub(crate) fn recover_from<S: LogSource>(
+    base: RecoveryBase,
+    source: &S,
+    threads: usize,
+    check_end: &dyn Fn(&S::End) -> Result<()>,
+    error_of: &dyn Fn(&Damage) -> Error,
+    progress: &(dyn Fn(RecoveryProgress) + Sync),
+) -> Result<RecoveredLog<S::End>> {
+    let say = |phase, done| progress(RecoveryProgress { phase, done, total: 0 });
+    let RecoveryBase { restore, mut indexes, mut rules, checkpoint_ts } = base;
+    let commits = |done| say(RecoveryPhase::Log, done);
+    let Replayed { end, commits, last_ts } =
+        replay(source, checkpoint_ts, &restore, (&mut indexes, &mut rules), threads, &commits)?;
+    check_end(&end)?;
+    let mut phase = |phase| say(RecoveryPhase::of(phase), 0);
+    let restored = restore.finish(&indexes.list, indexes.next, last_ts, threads, &mut phase);
+    let restored = restored.map_err(|damage| error_of(&damage))?;
     restored.store.restore_rules(rules.list, rules.next);
     Ok(RecoveredLog { store: restored.store, graph: restored.summary, commits, last_ts, end })
 }

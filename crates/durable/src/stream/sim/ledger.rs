@@ -156,7 +156,7 @@ fn commits_of(object: &[u8]) -> Vec<CommitId> {
 mod tests {
     use super::super::super::fence::{StreamEnd, StreamTail};
     use super::super::super::format::{Batch, Content, Header, Place, encode};
-    use super::super::owner::database;
+    use super::super::manifest::database;
     use super::*;
 
     /// A take-over with these commits in the checkpoint and in an object of a stream.

@@ -4,9 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mangrove_graph::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::super::fence::{ListedStream, ManifestView, Manifests};
-use super::owner::database;
+
+/// The database of all owners.
+pub(super) fn database() -> Uuid {
+    Uuid::from_u128(0xda7a_ba5e)
+}
 
 /// A commit of a simulated client.
 pub(super) type CommitId = u64;

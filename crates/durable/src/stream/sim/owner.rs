@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use uuid::Uuid;
 
 use super::super::fence::{TakeOver, TakeOverStart, TakenOver};
 use super::super::format::{END_BYTES_MAX, new_object};
@@ -15,7 +14,7 @@ use super::super::names::{MANIFESTS, STREAMS, manifest_name, manifest_number, st
 use super::super::writer::{Action, HandedOver, ReadPermit, StreamFloor, StreamStart, Writer, WriterOptions};
 use super::super::{Answer, Now, Request, Rules, Step};
 use super::ledger::{Checked, Ledger, Violation};
-use super::manifest::{CommitId, SimManifest, SimManifests};
+use super::manifest::{CommitId, SimManifest, SimManifests, database};
 use super::store::{Ask, Heard};
 use crate::home::settle::{Settle, SettleStep};
 use crate::home::{HomeError, HomeErrorKind};
@@ -98,10 +97,6 @@ pub(super) struct Owner {
     /// When waits end, by what waits.
     wakes: BTreeMap<Purpose, u64>,
     orders: Vec<Order>,
-}
-
-pub(super) fn database() -> Uuid {
-    Uuid::from_u128(0xda7a_ba5e)
 }
 
 impl Owner {
