@@ -20,7 +20,7 @@ use super::{ask, clock};
 use crate::home::{Home, HomeError, HomeResult};
 
 /// Objects of a stream that are read ahead at most.
-const READ_AHEAD_MAX: u64 = 16;
+const READ_AHEAD_MAX: u64 = 64;
 
 /// Takes a graph over: claims an incarnation and the manifest, ends the streams of earlier owners, and reads their
 /// tails. Fails with the error of the home if it has failed for longer than `patience`, or if another attempt would
