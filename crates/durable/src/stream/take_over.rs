@@ -1,8 +1,8 @@
 //! Take-overs and puts of manifests on a thread that waits for the home.
 //!
-//! The steps are those of [`super::fence`] and [`super::manifest_put`]. This module sends their requests, waits for their pauses,
-//! and gives up when the home refuses, or fails for longer than its caller has patience. Nothing is lost then: another
-//! attempt begins anew, with the next incarnation.
+//! The steps are those of [`super::fence`] and [`super::manifest_put`]. This module sends their requests, waits for
+//! their pauses, and gives up when the home refuses, or fails for longer than its caller has patience. Nothing is lost
+//! then: another attempt begins anew, with the next incarnation.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -7,9 +7,9 @@
 //!                stalls, lease       └───────────┘ ── durable ──▶ watermarks of the graph, committers
 //! ```
 //!
-//! Every thread that brings an event takes the lock, hands the event to the state, and tells who waits. The requests that come
-//! of it are sent without the lock: a home may answer before it returns. One thread at a time sends, so an answer that
-//! leads to a further request makes no deeper call.
+//! Every thread that brings an event takes the lock, hands the event to the state, and wakes those who wait. Requests
+//! that come of it are sent without the lock: a home may answer before it returns. One thread at a time sends, so an
+//! answer that leads to a further request makes no deeper call.
 //!
 //! | module | what it holds |
 //! |---|---|
