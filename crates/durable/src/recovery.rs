@@ -24,8 +24,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use mangrove_failpoint::{Point, reach};
-use mangrove_graph::{ElementId, Error, IndexInfo, MemoryBudget, Result, TabletId};
-use mangrove_store::restore::{Restore, RestorePhase, RestoreSummary, TabletRestore};
+use mangrove_graph::{Error, ErrorKind, IndexInfo, MemoryBudget, Result, TabletId};
+use mangrove_store::restore::{Damage, Restore, RestorePhase, RestoreSummary, TabletRestore};
 use mangrove_store::{Redo, Store, StoreOptions, StoreSizes};
 use parking_lot::Mutex;
 
@@ -33,8 +33,9 @@ use crate::checkpoint::{Checkpoints, IMPOSSIBLE_INDEX, Indexes, is_possible, loa
 use crate::codec::{IMPOSSIBLE_RULE, Malformed, SavedRules};
 use crate::damage::{damaged, panic_text};
 use crate::disk::Disk;
-use crate::log::read::{LogEnd, RecordPosition, read};
-use crate::log::record::Record;
+use crate::log::read::{LogEnd, RecordPosition};
+use crate::log::record::{Record, tablet_of};
+use crate::log::source::{DirectoryLog, LogSource};
 use crate::manifest::Manifest;
 
 /// Redo entries that a worker gets at a time.
@@ -121,52 +122,136 @@ pub(crate) fn recover(
     let RecoveryOptions { memory_limit_bytes, memory_budget, sizes, .. } = options;
     let store = StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes, memory_budget, sizes };
     let loaded = load(disk, manifest, &store, threads, &pages)?;
-    let (mut indexes, mut rules) = (loaded.indexes, loaded.rules);
-    let commits = |done| say(RecoveryPhase::Log, done, 0);
-    let (log, commits_replayed) =
-        replay(disk, manifest, &loaded.restore, (&mut indexes, &mut rules), threads, &commits)?;
-    if log.epoch > manifest.epoch {
-        let path = Manifest::path(manifest.version);
-        let what = format!(
-            "the log has fencing epoch {} and this manifest has {}: later manifests are lost",
-            log.epoch, manifest.epoch
-        );
-        return Err(damaged(disk, &path, 0, what));
-    }
-    // LOG-40.
-    let last_ts = log.last_ts.max(manifest.checkpoint_ts);
-    let mut phase = |phase| {
-        let phase = match phase {
+    let source = DirectoryLog { disk, database: manifest.database, floor: manifest.log_floor() };
+    let base = RecoveryBase {
+        restore: loaded.restore,
+        indexes: loaded.indexes,
+        rules: loaded.rules,
+        checkpoint_ts: manifest.checkpoint_ts,
+    };
+    let check_end = |log: &LogEnd| match log.epoch > manifest.epoch {
+        false => Ok(()),
+        true => {
+            let path = Manifest::path(manifest.version);
+            let what = format!(
+                "the log has fencing epoch {} and this manifest has {}: later manifests are lost",
+                log.epoch, manifest.epoch
+            );
+            Err(damaged(disk, &path, 0, what))
+        }
+    };
+    let error_of = |damage: &Damage| loaded.source.error(disk, damage);
+    let recovered = recover_from(base, &source, threads, &check_end, &error_of, progress)?;
+    let summary = RecoverySummary {
+        graph: recovered.graph,
+        checkpoint_ts: manifest.checkpoint_ts,
+        checkpoint_bytes: loaded.bytes,
+        commits_replayed: recovered.commits,
+        last_ts: recovered.last_ts,
+        log: recovered.end,
+    };
+    Ok(Recovered { store: recovered.store, checkpoints: loaded.checkpoints, summary })
+}
+
+impl RecoveryPhase {
+    fn of(phase: RestorePhase) -> Self {
+        match phase {
             RestorePhase::Packing => RecoveryPhase::Packing,
             RestorePhase::Ids => RecoveryPhase::Ids,
             RestorePhase::Indexes => RecoveryPhase::Indexes,
             _ => RecoveryPhase::Checking,
-        };
-        say(phase, 0, 0);
-    };
-    let restored = loaded.restore.finish(&indexes.list, indexes.next, last_ts, threads, &mut phase);
-    let restored = restored.map_err(|damage| loaded.source.error(disk, &damage))?;
-    restored.store.restore_rules(rules.list, rules.next);
-    let summary = RecoverySummary {
-        graph: restored.summary,
-        checkpoint_ts: manifest.checkpoint_ts,
-        checkpoint_bytes: loaded.bytes,
-        commits_replayed,
-        last_ts,
-        log,
-    };
-    Ok(Recovered { store: restored.store, checkpoints: loaded.checkpoints, summary })
+        }
+    }
 }
 
-/// Replays the log after the checkpoint. Returns the number of commits.
-fn replay(
-    disk: &dyn Disk,
-    manifest: &Manifest,
+/// What a log is replayed into: a checkpoint in memory, or an empty graph.
+pub(crate) struct RecoveryBase {
+    pub(crate) restore: Restore,
+    pub(crate) indexes: Indexes,
+    pub(crate) rules: SavedRules,
+    /// Everything up to this timestamp is in it.
+    pub(crate) checkpoint_ts: u64,
+}
+
+/// A graph that was recovered from a log, and perhaps a checkpoint.
+#[derive(Debug)]
+pub struct RecoveredLog<E> {
+    /// The graph.
+    pub store: Store,
+    /// The numbers of vertices, edges and pages.
+    pub graph: RestoreSummary,
+    /// Commits that were replayed.
+    pub commits: u64,
+    /// The timestamp of the last commit; 0 if there is none.
+    pub last_ts: u64,
+    /// What is known about the log.
+    pub end: E,
+}
+
+/// Recovers a graph that has no checkpoint: all of it is in the log. `threads` apply commits. `progress` is called from
+/// several threads.
+///
+/// # Errors
+///
+/// If the log is damaged.
+pub fn recover_log<S: LogSource>(
+    source: &S,
+    options: &StoreOptions,
+    threads: usize,
+    progress: &(dyn Fn(RecoveryProgress) + Sync),
+) -> Result<RecoveredLog<S::End>> {
+    let restore = Restore::new(Store::new(options));
+    let (indexes, rules) = Default::default();
+    let base = RecoveryBase { restore, indexes, rules, checkpoint_ts: 0 };
+    let error_of = |damage: &Damage| {
+        let message =
+            format!("the commits in the log contradict each other: {damage}; restore the graph from a backup");
+        Error::new(ErrorKind::Damaged, message)
+    };
+    recover_from(base, source, threads.max(1), &|_| Ok(()), &error_of, progress)
+}
+
+/// Replays a log and finishes the graph. `check_end` may refuse the log before that; `error_of` names the place of damage
+/// that only the whole graph shows.
+pub(crate) fn recover_from<S: LogSource>(
+    base: RecoveryBase,
+    source: &S,
+    threads: usize,
+    check_end: &dyn Fn(&S::End) -> Result<()>,
+    error_of: &dyn Fn(&Damage) -> Error,
+    progress: &(dyn Fn(RecoveryProgress) + Sync),
+) -> Result<RecoveredLog<S::End>> {
+    let say = |phase, done| progress(RecoveryProgress { phase, done, total: 0 });
+    let RecoveryBase { restore, mut indexes, mut rules, checkpoint_ts } = base;
+    let commits = |done| say(RecoveryPhase::Log, done);
+    let Replayed { end, commits, last_ts } =
+        replay(source, checkpoint_ts, &restore, (&mut indexes, &mut rules), threads, &commits)?;
+    check_end(&end)?;
+    let mut phase = |phase| say(RecoveryPhase::of(phase), 0);
+    let restored = restore.finish(&indexes.list, indexes.next, last_ts, threads, &mut phase);
+    let restored = restored.map_err(|damage| error_of(&damage))?;
+    restored.store.restore_rules(rules.list, rules.next);
+    Ok(RecoveredLog { store: restored.store, graph: restored.summary, commits, last_ts, end })
+}
+
+/// A log that was replayed.
+struct Replayed<E> {
+    end: E,
+    /// Commits after the checkpoint.
+    commits: u64,
+    /// The timestamp of the last commit, of the checkpoint if the log has none after it (LOG-40).
+    last_ts: u64,
+}
+
+/// Replays the commits of a log after the timestamp of a checkpoint.
+fn replay<S: LogSource>(
+    source: &S,
+    checkpoint_ts: u64,
     restore: &Restore,
     (indexes, rules): (&mut Indexes, &mut SavedRules),
     threads: usize,
     progress: &dyn Fn(u64),
-) -> Result<(LogEnd, u64)> {
+) -> Result<Replayed<S::End>> {
     let failure = WorkerFailure::default();
     let done = std::thread::scope(|scope| {
         let dealer = RedoDealer::start(threads, |portions| {
@@ -174,16 +259,16 @@ fn replay(
             scope.spawn(move || work(restore, &portions, failure));
         });
         let mut replay =
-            Replay { restore, indexes, rules, dealer, failure: &failure, after: manifest.checkpoint_ts, commits: 0 };
-        let end = read(disk, manifest.database, manifest.log_floor(), &mut |record, position| {
+            Replay { restore, indexes, rules, dealer, failure: &failure, last_ts: checkpoint_ts, commits: 0 };
+        let end = source.read(&mut |record, position| {
             replay.record(record, position)?;
             progress(replay.commits);
             Ok(())
         });
-        let commits = replay.commits;
+        let (commits, last_ts) = (replay.commits, replay.last_ts);
         // The workers end when they have applied everything.
         replay.dealer.finish();
-        end.map(|end| (end, commits))
+        end.map(|end| Replayed { end, commits, last_ts })
     });
     // The error of a worker comes before the reader's: the reader may have stopped only because the worker failed.
     failure.error.into_inner().map_or(done, Err)
@@ -264,14 +349,6 @@ fn send(sender: &SyncSender<RedoPortion>, portion: &mut RedoPortion) {
     let _ = sender.send(full);
 }
 
-fn tablet_of(redo: &Redo) -> TabletId {
-    let (Redo::Insert { element, .. } | Redo::Delete(element) | Redo::Property { element, .. }) = redo;
-    match element {
-        ElementId::Vertex(id) => id.tablet(),
-        ElementId::Edge(id) => id.tablet(),
-    }
-}
-
 /// Applies portions until no more come. After a failure it only receives.
 fn work(restore: &Restore, portions: &Receiver<RedoPortion>, failure: &WorkerFailure) {
     for RedoPortion { path, offset, redo } in portions {
@@ -319,8 +396,8 @@ struct Replay<'a> {
     rules: &'a mut SavedRules,
     dealer: RedoDealer,
     failure: &'a WorkerFailure,
-    /// The timestamp of the checkpoint. Only later commits are replayed.
-    after: u64,
+    /// The timestamp of the checkpoint, then of the last commit. Only later commits are replayed.
+    last_ts: u64,
     /// How many commits have been replayed.
     commits: u64,
 }
@@ -334,9 +411,10 @@ impl Replay<'_> {
         }
         match record {
             // LOG-41.
-            Record::Commit(commit) if commit.timestamp <= self.after => Ok(()),
+            Record::Commit(commit) if commit.timestamp <= self.last_ts => Ok(()),
             Record::Commit(commit) => {
                 self.commits += 1;
+                self.last_ts = commit.timestamp;
                 let dealer = &mut self.dealer;
                 let dealt = commit.each_redo::<Malformed>(|redo| {
                     dealer.deal(commit.timestamp, redo, position);

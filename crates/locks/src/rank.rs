@@ -61,6 +61,8 @@ ranks! {
     StatisticsPass,
     /// Log: the thread that makes segments ahead of need. Held while the thread is told to end and is waited for.
     SegmentMaker,
+    /// Log in a home: the thread that keeps the time. Held while the thread is taken out, to be waited for.
+    ObjectLogClock,
     /// Checkpoints: held through all I/O of a checkpoint.
     CheckpointState,
     /// Checkpoints: how the last one went. Taken while a checkpoint is under way, and before the log is asked how long
@@ -95,6 +97,9 @@ ranks! {
     GroupCommit,
     /// Log: the commits and schema records that were handed over. Held for a few instructions.
     LogQueue,
+    /// Log in a home: the writer and the puts in flight. Held while an event is handled, so while an object is encoded;
+    /// never during a request.
+    ObjectLog,
     /// Log: the position from which a checkpoint would need the log. Held for a few instructions.
     LogFloor,
     /// Log: the names that are in the log. Held for a few instructions, by the leader of a flush too.

@@ -44,7 +44,7 @@ impl TransactionManager {
     /// The transactions of a store that was restored as of `last_ts` to follow another process
     /// ([`mangrove_store::restore::Restore::to_follow`]), and the only writer of the store.
     pub fn following(store: Arc<Store>, recent: RecentOptions, last_ts: u64) -> (Self, Follower) {
-        let manager = Self::build(store, RecentCommits::resuming(recent, last_ts), None);
+        let manager = Self::build(store, RecentCommits::resuming(recent, last_ts));
         manager.shared().following.begin();
         manager.settings().max_snapshot_age_ms.store(FOLLOWER_SNAPSHOT_AGE_MS, Ordering::Relaxed);
         (manager.clone(), Follower { manager })
@@ -146,8 +146,7 @@ impl Follower {
         let shared = self.manager.shared();
         shared.store.begin_to_own();
         if let Some(log) = log {
-            shared.recent.set_durable(shared.recent.stable());
-            assert!(shared.log.set(log).is_ok(), "a graph that follows has no log");
+            shared.use_log(log);
         }
         let age = &shared.settings.max_snapshot_age_ms;
         // A setting that somebody has changed stays.

@@ -25,6 +25,7 @@
 //!   any time.
 
 use std::fmt::Debug;
+use std::sync::Weak;
 
 use mangrove_graph::{Error, ErrorKind, IndexId, IndexInfo, Result};
 use mangrove_store::Write;
@@ -63,6 +64,10 @@ pub enum IndexChange {
 
 /// A log that makes commits durable. The module header has the order of the calls.
 pub trait CommitLog: Send + Sync + Debug {
+    /// Takes the watermarks of the graph, once and before the first commit. A log that learns on threads of its own
+    /// that commits are durable reports it there; another one needs only those that its callers bring.
+    fn attach(&self, _: Weak<dyn Watermarks + Send + Sync>) {}
+
     /// Encodes the after-images of a transaction's writes, and reserves space for them. Transaction `txn` has finished
     /// writing and holds its claims. If the log accepts no commits, this fails with an error of kind `ReadOnly` that
     /// tells the cause.

@@ -47,18 +47,18 @@ impl TransactionManager {
     /// The transactions of a store that was restored as of `last_ts`. The first transaction sees all of it, and commits
     /// after it.
     pub fn resuming(store: Arc<Store>, recent: RecentOptions, last_ts: u64) -> Self {
-        Self::build(store, RecentCommits::resuming(recent, last_ts), None)
+        Self::build(store, RecentCommits::resuming(recent, last_ts))
     }
 
     /// As [`TransactionManager::resuming`], with a log that makes commits durable. Everything up to `last_ts` is
     /// durable.
     pub fn with_log(store: Arc<Store>, recent: RecentOptions, last_ts: u64, log: Arc<dyn CommitLog>) -> Self {
-        let recent = RecentCommits::resuming(recent, last_ts);
-        recent.set_durable(last_ts);
-        Self::build(store, recent, Some(log))
+        let manager = Self::resuming(store, recent, last_ts);
+        manager.shared.use_log(log);
+        manager
     }
 
-    pub(crate) fn build(store: Arc<Store>, recent: RecentCommits, log: Option<Arc<dyn CommitLog>>) -> Self {
+    pub(crate) fn build(store: Arc<Store>, recent: RecentCommits) -> Self {
         let budget = store.memory_budget();
         let history_draw =
             (!budget.is_unlimited()).then(|| mangrove_locks::Mutex::new(budget.account(Purpose::Transactions)));
@@ -67,7 +67,7 @@ impl TransactionManager {
             recent,
             history_draw,
             status: StatusTable::new(),
-            log: log.map(OnceLock::from).unwrap_or_default(),
+            log: OnceLock::new(),
             following: Following::default(),
             loading: AtomicBool::new(false),
             after_load: AfterLoad::default(),

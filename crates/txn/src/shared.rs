@@ -3,7 +3,7 @@
 //! It owns the tables of the protocol (`status`, `recent`), the settings and counters, and the collector's workers. It
 //! knows neither transactions nor the manager, so that both can depend on it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use mangrove_graph::{Draw, Error, ErrorKind, Result};
 use mangrove_locks::rank;
@@ -12,7 +12,7 @@ use mangrove_store::Store;
 use crate::counters::{AbortCause, Counters};
 use crate::expiry::{Clock, Expiry};
 use crate::following::Following;
-use crate::log::CommitLog;
+use crate::log::{CommitLog, Watermarks};
 use crate::recent::RecentCommits;
 use crate::settings::Settings;
 use crate::statistics::StatisticsKeeper;
@@ -42,6 +42,16 @@ pub(crate) struct Shared {
     pub(crate) workers: Workers,
 }
 
+impl Watermarks for Shared {
+    fn stable(&self) -> u64 {
+        self.recent.stable()
+    }
+
+    fn set_durable(&self, ts: u64) {
+        self.recent.set_durable(ts);
+    }
+}
+
 /// Makes a graph durable after a bulk load. Its arguments are the store and the stable watermark.
 pub(crate) type MakeDurable = Box<dyn Fn(&Store, u64) -> Result<()> + Send + Sync>;
 
@@ -56,6 +66,14 @@ impl std::fmt::Debug for AfterLoad {
 }
 
 impl Shared {
+    /// Has commits go into a log from now on. Everything up to the watermark is durable.
+    pub(crate) fn use_log(self: &Arc<Self>, log: Arc<dyn CommitLog>) {
+        self.recent.set_durable(self.recent.stable());
+        let watermarks: Weak<Shared> = Arc::downgrade(self);
+        log.attach(watermarks);
+        assert!(self.log.set(log).is_ok(), "a graph has one log");
+    }
+
     pub(crate) fn after_load(&self) -> Result<()> {
         self.after_load.0.get().map_or(Ok(()), |make_durable| make_durable(&self.store, self.recent.stable()))
     }

@@ -1,47 +1,79 @@
-//! *Settling* a put-if-absent: finding out whose object has the name, whatever answers got lost on the way.
+//! *Settling* a put if absent: finding out whose object has the name, whatever answers got lost on the way.
 //!
-//! An answer to [`Request::PutNew`] can be lost after the store did the put. The next attempt is then answered `Taken` by
-//! the caller's own object. Some stores also answer `Taken` for a put that met another one under way, of which none
-//! may be left. So `Taken` and an error of kind `Unknown` are treated alike: the name is read back, and the object's
-//! first bytes are compared with the caller's own. They contain a nonce, which no other writer has.
+//! A store may say "taken" although its caller's own object has the name: an earlier attempt succeeded, and its answer
+//! was lost. A store may also give no answer, or say "taken" because two puts met, of which neither succeeded. So a put
+//! ends with a look at the object, whose bytes include a nonce that no other writer has:
 //!
 //! ```text
-//!            ┌───── absent, or unavailable: wait ─────┐
-//!            ▼                                        │
-//!  start ─▶ put ── taken, or unknown ──▶ read back ───┤
-//!            │ done                                   ├── own bytes ────▶ Own
-//!            └──────────────▶ Own                     └── other bytes ──▶ Other
+//!          done ────────────────────────────────────────────────▶ own
+//!  put ──┤                                    own bytes ────────▶ own
+//!   ▲      taken, unknown ──▶ read the name ──┤ other bytes ────▶ another's
+//!   │      │ unavailable       ▲  │ no answer │ absent
+//!   │      ▼                   └──┘ pause     │
+//!   └──── pause ◀─────────────────────────────┘
 //! ```
 //!
-//! Every attempt puts the same bytes under the same name. So an earlier attempt that arrives late changes nothing: it is
-//! the object, or it is refused. This relies on names that are never freed while a writer may still try them.
+//! - **LOG-52.** A retry puts the same bytes, the nonce included, under the same name. So whichever attempt succeeds, the
+//!   writer knows its object again; an earlier attempt that arrives late is the same object; and no two objects of one
+//!   writer compete for a name. This relies on names that are never freed while a writer may still try them.
+//! - **LOG-53.** The answer "taken" is no outcome. Only the object under the name says whose it is.
 //!
-//! [`Settle`] decides, and neither waits nor sends anything; its owner does both, in real or simulated time.
-//! [`put_settled`] is an owner that waits.
+//! [`Settle`] decides, and neither waits nor sends anything. It gives up no outcome: a put may have been carried out, or
+//! may be carried out later. Its owner sends the requests and waits, in real or simulated time, and may give up;
+//! [`Settle::is_in_doubt`] tells what is then known. [`put_settled`] is an owner that waits on its thread.
 
-use std::iter;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Home, HomeError, HomeErrorKind, HomeResult, Name, Put, Reply, Request, WaitHome};
+use super::{Home, HomeError, HomeErrorKind, HomeResult, Name, Put, WaitHome};
 
-/// The pause after the first attempt. Each further one is twice as long.
-const PAUSE_FIRST: Duration = Duration::from_millis(5);
+/// The longest pause before the first retry, in microseconds. Each further one is twice as long.
+const PAUSE_US_FIRST: u64 = 5_000;
+/// The longest pause, in microseconds.
+const PAUSE_US_MAX: u64 = 1_000_000;
+/// So many of the first bytes draw the pauses: they include the nonce.
+const DRAWING_BYTES: usize = 144;
 
-/// The longest pause.
-const PAUSE_MAX: Duration = Duration::from_secs(1);
-
-/// An object to be put, and how to know it again.
+/// An object to be put, and how its writer knows it again.
 #[derive(Clone, Debug)]
 pub struct NewObject {
-    /// The name.
-    pub name: Name,
     /// All bytes.
     pub bytes: Bytes,
-    /// So many of the first bytes tell the object from every other writer's, because a nonce is among them. If it is
-    /// the length or more, all bytes are compared.
-    pub identity_bytes: usize,
+    /// How they are compared with the bytes that are found under the name.
+    pub likeness: Likeness,
+}
+
+/// How a writer tells its own object from another one.
+#[derive(Clone, Copy, Debug)]
+pub enum Likeness {
+    /// By its first bytes, which include a nonce.
+    First {
+        /// How many bytes.
+        count: usize,
+        /// Returns true if bytes, of an object or of its beginning, are as some writer made them. If they are not, the
+        /// whole object is read, again and again: so a bit that flips on the way is not taken for another writer.
+        is_intact: fn(&[u8]) -> bool,
+    },
+    /// By all bytes.
+    Whole,
+}
+
+/// The next thing to do for a put.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SettleStep {
+    /// Put the bytes under the name if no object has it. [`Settle::put_answered`] takes the answer.
+    Put(Bytes),
+    /// Read the first bytes under the name, all of them if there is no limit. [`Settle::read_answered`] takes the
+    /// answer.
+    Read {
+        /// The number of bytes to read at most.
+        bytes_max: Option<usize>,
+    },
+    /// Call [`Settle::resumed`] at this time (microseconds of the owner's clock).
+    WaitUntil(u64),
+    /// The outcome.
+    Settled(Settled),
 }
 
 /// Whose object has the name.
@@ -49,155 +81,212 @@ pub struct NewObject {
 pub enum Settled {
     /// The caller's.
     Own,
-    /// Another writer's. These are its first bytes: as many as were compared, or fewer if the object is shorter.
-    Other(Bytes),
+    /// Another writer's. These are its bytes: all of them, or as many of the first as were compared.
+    Another(Bytes),
 }
 
-/// What is to be done next.
-#[derive(Debug)]
-pub enum Step {
-    /// Send the request, and hand over the answer.
-    Send(Request),
-    /// Send the request after a pause.
-    SendAfter(Duration, Request),
-    /// The end.
-    End(HomeResult<Settled>),
+/// The rules of settling, which only a simulation breaks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SettleRules {
+    /// The answer "taken" is checked by a read (LOG-53).
+    pub(crate) checks_taken: bool,
+    /// How a retry changes an object that is known by its first bytes. `None`: not at all (LOG-52).
+    #[cfg(test)]
+    pub(crate) changes_retry: Option<ChangeOfRetry>,
 }
 
-/// The settling of one put: takes answers, and says what is to be done next.
+/// Makes another object of an object, by the number of the retry.
+#[cfg(test)]
+pub(crate) type ChangeOfRetry = fn(&[u8], u32) -> Vec<u8>;
+
+impl Default for SettleRules {
+    fn default() -> Self {
+        SettleRules {
+            checks_taken: true,
+            #[cfg(test)]
+            changes_retry: None,
+        }
+    }
+}
+
+/// One put until its outcome is known.
 #[derive(Debug)]
 pub struct Settle {
     object: NewObject,
-    /// Requests that may still be sent. `None`: any number.
-    attempts_left: Option<u32>,
-    pause: Duration,
-    /// The state of the generator of jitter.
-    jitter: u64,
-    /// True if an attempt may have been carried out, so that no failure proves that the name is not ours.
+    /// True if the first bytes have shown another object, so that all of it must be read.
+    reads_whole: bool,
+    /// True if the next step after the pause is a put; otherwise it is a read.
+    puts_next: bool,
+    /// True if an attempt may have been carried out.
     is_in_doubt: bool,
+    /// Pauses so far.
+    pauses: u32,
+    rules: SettleRules,
 }
 
 impl Settle {
-    /// Settles with at most so many requests; `None`: any number. The seed draws the pauses.
-    pub fn new(object: NewObject, attempts: Option<u32>, seed: u64) -> Self {
-        Settle { object, attempts_left: attempts, pause: PAUSE_FIRST, jitter: seed, is_in_doubt: false }
+    /// A put of an object. The first step is to put it.
+    pub fn new(object: NewObject) -> (Self, SettleStep) {
+        Settle::with_rules(object, SettleRules::default())
     }
 
-    /// The first step.
-    pub fn start(&mut self) -> Step {
-        let put = self.put();
-        self.take_attempt(None, put)
+    pub(crate) fn with_rules(object: NewObject, rules: SettleRules) -> (Self, SettleStep) {
+        let first = SettleStep::Put(object.bytes.clone());
+        (Settle { object, reads_whole: false, puts_next: true, is_in_doubt: false, pauses: 0, rules }, first)
     }
 
-    /// The step after the answer to the last request.
-    pub fn answer(&mut self, answer: HomeResult<Reply>) -> Step {
+    /// Returns true if an attempt may have been carried out, or may be later. Otherwise the name is not the caller's.
+    pub fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt
+    }
+
+    /// Takes the answer to a put, at this time in microseconds.
+    pub fn put_answered(&mut self, answer: &HomeResult<Put>, now_us: u64) -> SettleStep {
         match answer {
-            Ok(Reply::Put(Put::Done)) => Step::End(Ok(Settled::Own)),
-            Ok(Reply::Put(Put::Taken)) => {
+            Ok(Put::Done) => SettleStep::Settled(Settled::Own),
+            Ok(Put::Taken) if !self.rules.checks_taken => SettleStep::Settled(Settled::Another(Bytes::new())),
+            // HOME-5: nothing was changed. But an earlier attempt may have been carried out.
+            Err(error) if error.kind() != HomeErrorKind::Unknown => self.pause(!self.is_in_doubt, now_us),
+            // LOG-53.
+            Ok(Put::Taken) | Err(_) => {
                 self.is_in_doubt = true;
-                let read = self.read();
-                self.take_attempt(None, read)
+                self.reads_whole = false;
+                self.read()
             }
-            Ok(Reply::Ranges(None)) => self.again(None),
-            Ok(Reply::Ranges(Some(found))) => Step::End(Ok(self.compare(found.into_iter().next().unwrap_or_default()))),
-            Ok(other) => Step::End(Err(HomeError::new(
-                HomeErrorKind::Unknown,
-                format!("a home answered the put of {} with {other:?}; this is a bug, report it", self.object.name),
-            ))),
-            Err(error) if error.kind().is_passing() => {
-                self.is_in_doubt |= error.kind() == HomeErrorKind::Unknown;
-                self.again(Some(error))
-            }
-            Err(error) => Step::End(Err(self.in_doubt(error))),
         }
     }
 
-    /// After a pause: reads if an earlier attempt may have succeeded, and puts if the name was seen free.
-    fn again(&mut self, error: Option<HomeError>) -> Step {
-        let pause = self.next_pause();
-        let request = match &error {
-            Some(_) if self.is_in_doubt => self.read(),
-            _ => self.put(),
+    /// Takes the answer to a read, at this time in microseconds. `None`: no object has the name.
+    pub fn read_answered(&mut self, answer: HomeResult<Option<Bytes>>, now_us: u64) -> SettleStep {
+        let found = match answer {
+            Ok(Some(found)) => found,
+            Ok(None) => return self.pause(true, now_us),
+            Err(_) => return self.pause(false, now_us),
         };
-        match (self.take_attempt(error, request), pause) {
-            (Step::Send(request), pause) => Step::SendAfter(pause, request),
-            (end, _) => end,
+        if self.is_own(&found) {
+            return SettleStep::Settled(Settled::Own);
         }
-    }
-
-    /// Sends a request, or gives up if it would be one too many.
-    fn take_attempt(&mut self, last: Option<HomeError>, request: Request) -> Step {
-        match &mut self.attempts_left {
-            Some(0) => {
-                let gone = || {
-                    let message = format!(
-                        "the put of {} was not settled in the attempts that it was given; try again later",
-                        self.object.name
-                    );
-                    HomeError::new(HomeErrorKind::Unavailable, message)
-                };
-                let error = last.unwrap_or_else(gone);
-                return Step::End(Err(self.in_doubt(error)));
+        match self.object.likeness {
+            Likeness::First { is_intact, .. } if !is_intact(&found) => {
+                if self.reads_whole {
+                    // A bit may have flipped on the way.
+                    return self.pause(false, now_us);
+                }
+                self.reads_whole = true;
+                self.read()
             }
-            Some(left) => *left -= 1,
-            None => {}
+            Likeness::First { .. } | Likeness::Whole => SettleStep::Settled(Settled::Another(found)),
         }
-        Step::Send(request)
     }
 
-    fn put(&self) -> Request {
-        Request::PutNew { name: self.object.name.clone(), bytes: self.object.bytes.clone() }
+    /// Goes on after a pause.
+    pub fn resumed(&mut self) -> SettleStep {
+        if !self.puts_next {
+            return self.read();
+        }
+        #[cfg(test)]
+        if let (Likeness::First { .. }, Some(change)) = (self.object.likeness, self.rules.changes_retry) {
+            self.object.bytes = change(&self.object.bytes, self.pauses).into();
+        }
+        // LOG-52.
+        SettleStep::Put(self.object.bytes.clone())
     }
 
-    /// The first bytes; one more than all bytes, if all are compared, so that a longer object is another one.
-    fn read(&self) -> Request {
-        let count = self.object.identity_bytes.min(self.object.bytes.len() + 1) as u64;
-        Request::Ranges { name: self.object.name.clone(), ranges: iter::once(0..count).collect() }
+    fn read(&self) -> SettleStep {
+        SettleStep::Read { bytes_max: self.compared_bytes() }
     }
 
-    fn compare(&self, found: Bytes) -> Settled {
-        let own = &self.object.bytes[..self.object.identity_bytes.min(self.object.bytes.len())];
-        if found == own { Settled::Own } else { Settled::Other(found) }
+    /// How many of the first bytes are compared; `None`: all.
+    fn compared_bytes(&self) -> Option<usize> {
+        match self.object.likeness {
+            Likeness::First { count, .. } if !self.reads_whole => Some(count),
+            Likeness::First { .. } | Likeness::Whole => None,
+        }
     }
 
-    /// An error that ends the settling. If an attempt may have succeeded, the caller must look whose object has the name.
-    fn in_doubt(&self, error: HomeError) -> HomeError {
-        if self.is_in_doubt { error.with_kind(HomeErrorKind::Unknown) } else { error }
+    fn is_own(&self, found: &[u8]) -> bool {
+        let own = &self.object.bytes;
+        let count = self.compared_bytes().map_or(own.len(), |count| count.min(own.len()));
+        own[..count] == *found
     }
 
-    /// Between half of the pause and all of it, so that writers who met once do not meet again.
-    fn next_pause(&mut self) -> Duration {
-        let longest = self.pause;
-        self.pause = (longest * 2).min(PAUSE_MAX);
-        let half = longest / 2;
-        half + half.mul_f64(super::draw::fraction(&mut self.jitter))
+    /// Waits before the next put or read, for between half of the longest pause and all of it. The checksum of the bytes
+    /// is as good as a random number: it tells writers apart, so they do not retry in step.
+    fn pause(&mut self, puts_next: bool, now_us: u64) -> SettleStep {
+        let longest_us = (PAUSE_US_FIRST << self.pauses.min(16)).min(PAUSE_US_MAX);
+        self.pauses = self.pauses.saturating_add(1);
+        self.puts_next = puts_next;
+        let first = &self.object.bytes[..self.object.bytes.len().min(DRAWING_BYTES)];
+        let random = u64::from(crc32c::crc32c_append(self.pauses, first));
+        SettleStep::WaitUntil(now_us + longest_us / 2 + random % (longest_us / 2))
     }
 }
 
 /// Puts an object if the name is free, and waits until it is known whose object has the name.
 ///
-/// `pause` waits for as long as it is told to. Fails with the last error after so many requests, with kind `Unknown` if
-/// one of them may have succeeded.
+/// `pause` waits for as long as it is told to. Fails with the last error after so many requests (`None`: any number),
+/// or if the home answers that another attempt would fail too. The kind is `Unknown` if an attempt may have been
+/// carried out.
 pub fn put_settled(
     home: &dyn Home,
+    name: &Name,
     object: NewObject,
-    attempts: Option<u32>,
-    seed: u64,
+    requests: Option<u32>,
     pause: &mut dyn FnMut(Duration),
 ) -> HomeResult<Settled> {
-    let mut settle = Settle::new(object, attempts, seed);
-    let mut step = settle.start();
+    let (mut settle, mut step) = Settle::new(object);
+    let mut left = requests;
+    let mut last = HomeError::new(
+        HomeErrorKind::Unavailable,
+        format!(
+            "the put of {} was not settled in the requests that it was given; try again later",
+            home.describe(name.as_str())
+        ),
+    );
     loop {
-        let request = match step {
-            Step::End(end) => return end,
-            Step::Send(request) => request,
-            Step::SendAfter(duration, request) => {
-                pause(duration);
-                request
+        step = match step {
+            SettleStep::Settled(settled) => return Ok(settled),
+            _ if left == Some(0) => return Err(in_doubt(&settle, last)),
+            // The clock stands still at 0, so the time is the length of the pause.
+            SettleStep::WaitUntil(us) => {
+                pause(Duration::from_micros(us));
+                settle.resumed()
+            }
+            request => {
+                left = left.map(|left| left - 1);
+                let (next, error) = carry_out(&mut settle, home, name, request);
+                if let Some(error) = error {
+                    if !error.kind().is_passing() {
+                        return Err(in_doubt(&settle, error));
+                    }
+                    last = error;
+                }
+                next
             }
         };
-        step = settle.answer(home.wait_for(request));
     }
+}
+
+/// Sends the request of a step and hands in the answer. Returns the next step, and the error if there was one.
+fn carry_out(settle: &mut Settle, home: &dyn Home, name: &Name, step: SettleStep) -> (SettleStep, Option<HomeError>) {
+    match step {
+        SettleStep::Put(bytes) => {
+            let answer = home.put_new(name, bytes);
+            let next = settle.put_answered(&answer, 0);
+            (next, answer.err())
+        }
+        SettleStep::Read { bytes_max } => {
+            let answer = home.first_bytes(name, bytes_max);
+            let error = answer.as_ref().err().cloned();
+            (settle.read_answered(answer, 0), error)
+        }
+        SettleStep::WaitUntil(_) | SettleStep::Settled(_) => (step, None),
+    }
+}
+
+/// An error that ends the settling. If an attempt may have succeeded, the caller must look whose object has the name.
+fn in_doubt(settle: &Settle, error: HomeError) -> HomeError {
+    if settle.is_in_doubt() { error.with_kind(HomeErrorKind::Unknown) } else { error }
 }
 
 #[cfg(test)]

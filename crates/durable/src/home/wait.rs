@@ -58,6 +58,17 @@ pub trait WaitHome: Home {
         }
     }
 
+    /// The first bytes of an object, all of them if there is no limit; `None` if there is no object.
+    fn first_bytes(&self, name: &Name, bytes_max: Option<usize>) -> HomeResult<Option<Bytes>> {
+        match bytes_max {
+            None => self.get(name),
+            Some(count) => {
+                let first = self.ranges(name, std::iter::once(0..count as u64).collect())?;
+                Ok(first.map(|ranges| ranges.into_iter().next().unwrap_or_default()))
+            }
+        }
+    }
+
     /// [`Request::Head`].
     fn head(&self, name: &Name) -> HomeResult<Option<u64>> {
         match self.wait_for(Request::Head { name: name.clone() })? {

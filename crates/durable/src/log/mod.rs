@@ -19,6 +19,7 @@
 //! | `group` | group commit: which committer flushes for the others |
 //! | `floor` | the position from which a checkpoint needs the log |
 //! | [`read`](mod@read) | reading the log after a crash: whole, torn or damaged |
+//! | [`source`] | where recovery reads a log from |
 //! | `status` | the state and counters of an open log |
 //!
 //! Invariants (the argument is in `docs/design/durability.md`):
@@ -46,6 +47,7 @@ pub mod model;
 mod options;
 pub mod read;
 pub mod record;
+pub mod source;
 mod status;
 mod supply;
 mod writer;
@@ -460,7 +462,7 @@ impl Drop for PreparedRecord {
 
 impl CommitLog for Log {
     fn prepare(&self, writes: &[Write], txn: u64) -> Result<Box<dyn PreparedCommit>> {
-        let (body, reservation) = self.reserve(commit_body(&self.inner.store, writes, txn))?;
+        let (body, reservation) = self.reserve(commit_body(&self.inner.store, writes, txn, |_| {}))?;
         Ok(Box::new(PreparedRecord { log: self.inner.clone(), body: Some(body), reservation }))
     }
 

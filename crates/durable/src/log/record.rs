@@ -23,7 +23,7 @@
 //! - **LOG-11.** Names are in the log before the records that use them. A batch begins with the names that its records
 //!   need and no earlier batch has.
 
-use mangrove_graph::{Catalog, EdgeId, ElementId, IndexId, IndexInfo, KeyId, LabelId, LabelSetId, VertexId};
+use mangrove_graph::{Catalog, EdgeId, ElementId, IndexId, IndexInfo, KeyId, LabelId, LabelSetId, TabletId, VertexId};
 use mangrove_store::{Redo, Store, Write};
 use smol_str::SmolStr;
 
@@ -224,11 +224,23 @@ impl CommitRecord<'_> {
     }
 }
 
-/// The redo entries of a transaction's writes, as the body of a commit record.
-pub(crate) fn commit_body(store: &Store, log: &[Write], txn: u64) -> Vec<u8> {
+/// The redo entries of a transaction's writes, as the body of a commit record. `each` is shown the entries.
+pub(crate) fn commit_body(store: &Store, log: &[Write], txn: u64, mut each: impl FnMut(&Redo)) -> Vec<u8> {
     let mut body = Vec::with_capacity(log.len() * 16);
-    store.each_redo(log, txn, &mut |redo| put_redo(&redo, &mut body));
+    store.each_redo(log, txn, &mut |redo| {
+        each(&redo);
+        put_redo(&redo, &mut body);
+    });
     body
+}
+
+/// The tablet that an entry changes.
+pub(crate) fn tablet_of(redo: &Redo) -> TabletId {
+    let (Redo::Insert { element, .. } | Redo::Delete(element) | Redo::Property { element, .. }) = redo;
+    match element {
+        ElementId::Vertex(id) => id.tablet(),
+        ElementId::Edge(id) => id.tablet(),
+    }
 }
 
 /// Appends length, kind and timestamp of a commit record; its body follows.
@@ -355,7 +367,7 @@ fn read_end(reader: &mut Reader<'_>) -> Result<VertexId, Malformed> {
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::{ElementKind, TabletId, UserId, Value};
+    use mangrove_graph::{ElementKind, UserId, Value};
     use mangrove_store::Content;
 
     use super::*;

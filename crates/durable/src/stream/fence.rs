@@ -23,31 +23,31 @@
 //! Not here: the manifest's layout ([`Manifests`]), checkpoints, the successor's own stream (`writer`).
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
+use bytes::Bytes;
 use mangrove_graph::{Error, ErrorKind, Result};
 use uuid::Uuid;
 
 use super::Rules;
-use super::format::{Content, Header, Nonce, Place, decode, encode, header_sum, nonce_of};
+use super::format::{Content, Header, Nonce, ObjectError, Place, encode, header_sum, new_object, nonce_of, open};
 use super::manifest_put::{ManifestOutcome, ManifestPut};
 use super::names::{MANIFESTS, NODES, manifest_name, manifest_number, node_incarnation, node_name, stream_name};
-use super::request::{Answer, ListAnswer, PutStep, Request, Step};
-use super::settle::{Likeness, ReadAnswer, Settle, Settled};
+use super::request::{Answer, PutStep, Request, Step};
+use crate::home::settle::{Likeness, NewObject, Settle, SettleStep, Settled};
 
 /// How long a failed list or read waits, in microseconds.
 const RETRY_US: u64 = 50_000;
 /// How often bytes that do not decode are read, before they count as damaged: a bit may flip on the way.
 const READS_OF_DAMAGE: u32 = 3;
 
-/// What a take-over must know of manifests.
+/// The layout of manifests, as far as a take-over must know it.
 pub trait Manifests {
-    /// The streams that a manifest lists.
+    /// What a manifest says.
     ///
     /// # Errors
     ///
     /// If the manifest is damaged or of a later format.
-    fn streams(&self, manifest: &[u8]) -> Result<Vec<ListedStream>>;
+    fn view(&self, manifest: &[u8]) -> Result<ManifestView>;
 
     /// The manifest by which an incarnation claims the graph: that of `parent`, with the incarnation as the owner, and
     /// with its stream listed from object 1. No other incarnation makes the same bytes.
@@ -58,6 +58,17 @@ pub trait Manifests {
     fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>>;
 }
 
+/// What a take-over must know of a manifest.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ManifestView {
+    /// The database.
+    pub database: Uuid,
+    /// The incarnation that owns the graph.
+    pub owner: u64,
+    /// The streams that recovery needs.
+    pub streams: Vec<ListedStream>,
+}
+
 /// A stream that recovery needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListedStream {
@@ -65,15 +76,16 @@ pub struct ListedStream {
     pub incarnation: u64,
     /// The first object that recovery needs.
     pub floor: u64,
+    /// The number of the object that ends it, if that was known when the manifest was written. No object before it may
+    /// be missing then.
+    pub end: Option<u64>,
 }
 
 /// What a successor begins with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TakeOverStart {
-    /// The database.
-    pub database: Uuid,
     /// The content of the object that claims an incarnation. No other process may have the same.
-    pub node: Arc<[u8]>,
+    pub node: Bytes,
     /// Random bytes, from which the nonces of FENCE objects are made.
     pub nonce_seed: Nonce,
     /// The length of the read lease in microseconds, the same for all owners.
@@ -98,7 +110,7 @@ pub struct StreamTail {
     /// The incarnation that wrote the stream.
     pub incarnation: u64,
     /// Its objects of records from the floor on, whole and checked.
-    pub objects: Vec<Arc<[u8]>>,
+    pub objects: Vec<Bytes>,
     /// The number of the object that ends it.
     pub end_seq: u64,
     /// How it ended.
@@ -108,12 +120,14 @@ pub struct StreamTail {
 /// What a successor has after its take-over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TakenOver {
+    /// The database.
+    pub database: Uuid,
     /// Its incarnation.
     pub incarnation: u64,
     /// The number of its manifest.
     pub manifest_number: u64,
     /// Its manifest.
-    pub manifest: Arc<[u8]>,
+    pub manifest: Bytes,
     /// The tails of the streams that the manifest lists, by incarnation.
     pub tails: Vec<StreamTail>,
     /// The end of the hold (LOG-58), in microseconds; 0 if every stream has ended by FIN.
@@ -126,7 +140,7 @@ enum Phase {
     ClaimNode(Settle),
     ListManifests,
     ReadManifest(u64),
-    PutManifest(ManifestPut, Arc<[u8]>),
+    PutManifest(ManifestPut, Bytes),
     /// Reads the objects of the first stream in the queue.
     ReadStream,
     PutFence(Settle),
@@ -140,12 +154,14 @@ pub struct TakeOver<M> {
     rules: Rules,
     phase: Phase,
     incarnation: u64,
+    /// The database, once a manifest was read.
+    database: Uuid,
     /// The manifest that was claimed, and its number.
-    claimed: Option<(u64, Arc<[u8]>)>,
+    claimed: Option<(u64, Bytes)>,
     /// Streams whose end is not known.
     queue: VecDeque<ListedStream>,
     /// The objects read of the first of them.
-    reading: Vec<Arc<[u8]>>,
+    reading: Vec<Bytes>,
     /// Reads of the next object that did not decode.
     damaged_reads: u32,
     tails: Vec<StreamTail>,
@@ -168,6 +184,7 @@ impl<M: Manifests> TakeOver<M> {
             rules,
             phase: Phase::ListNodes,
             incarnation: 0,
+            database: Uuid::nil(),
             claimed: None,
             queue: VecDeque::new(),
             reading: Vec::new(),
@@ -182,11 +199,11 @@ impl<M: Manifests> TakeOver<M> {
     /// Takes the answer to the last request, at this time in microseconds.
     pub fn answered(&mut self, answer: Answer, now_us: u64) -> Next {
         match (&mut self.phase, answer) {
-            (Phase::ListNodes, Answer::List(ListAnswer::Names(names))) => {
+            (Phase::ListNodes, Answer::List(Ok(names))) => {
                 self.incarnation = names.iter().filter_map(|name| node_incarnation(name)).max().unwrap_or(0);
                 self.claim_next_node(now_us)
             }
-            (Phase::ListManifests, Answer::List(ListAnswer::Names(names))) => {
+            (Phase::ListManifests, Answer::List(Ok(names))) => {
                 match names.iter().filter_map(|name| manifest_number(name)).max() {
                     None => Step::Failed(Error::new(
                         ErrorKind::NotFound,
@@ -199,8 +216,8 @@ impl<M: Manifests> TakeOver<M> {
                 }
             }
             // The number was collected since it was listed: there are larger ones.
-            (Phase::ReadManifest(_), Answer::Read(ReadAnswer::Absent)) => self.list_manifests(),
-            (Phase::ReadManifest(number), Answer::Read(ReadAnswer::Found(parent))) => {
+            (Phase::ReadManifest(_), Answer::Read(Ok(None))) => self.list_manifests(),
+            (Phase::ReadManifest(number), Answer::Read(Ok(Some(parent)))) => {
                 let number = *number;
                 self.with_parent(number, &parent).unwrap_or_else(Step::Failed)
             }
@@ -208,10 +225,10 @@ impl<M: Manifests> TakeOver<M> {
                 let step = put.answered(answer, now_us);
                 self.manifest_step(step).unwrap_or_else(Step::Failed)
             }
-            (Phase::ReadStream, Answer::Read(ReadAnswer::Absent)) => self.put_fence(now_us),
-            (Phase::ReadStream, Answer::Read(ReadAnswer::Found(bytes))) => self.found(bytes, now_us),
+            (Phase::ReadStream, Answer::Read(Ok(None))) => self.found_none(now_us),
+            (Phase::ReadStream, Answer::Read(Ok(Some(bytes)))) => self.found(bytes, now_us),
             (Phase::ClaimNode(settle) | Phase::PutFence(settle), Answer::Put(answer)) => {
-                let step = settle.put_answered(&answer);
+                let step = settle.put_answered(&answer, now_us);
                 self.settle_step(step, now_us)
             }
             (Phase::ClaimNode(settle) | Phase::PutFence(settle), Answer::Read(answer)) => {
@@ -246,7 +263,8 @@ impl<M: Manifests> TakeOver<M> {
             return Step::Failed(no_number_left(&node_name(self.incarnation)));
         };
         self.incarnation = incarnation;
-        let (settle, first) = Settle::with_rules(self.start.node.clone(), Likeness::Whole, self.rules);
+        let node = NewObject { bytes: self.start.node.clone(), likeness: Likeness::Whole };
+        let (settle, first) = Settle::with_rules(node, self.rules.settle);
         self.phase = Phase::ClaimNode(settle);
         self.settle_step(first, now_us)
     }
@@ -257,14 +275,14 @@ impl<M: Manifests> TakeOver<M> {
     }
 
     /// The put that a settled outcome belongs to: the claim of a node, or a FENCE.
-    fn settle_step(&mut self, step: super::settle::SettleStep, now_us: u64) -> Next {
+    fn settle_step(&mut self, step: SettleStep, now_us: u64) -> Next {
         let claims_node = matches!(self.phase, Phase::ClaimNode(_));
         let name = if claims_node { node_name(self.incarnation) } else { self.next_name() };
         match (PutStep::of(step, &name), claims_node) {
             (PutStep::Step(step), _) => step,
-            (PutStep::Settled(Settled::Ours), true) => self.list_manifests(),
+            (PutStep::Settled(Settled::Own), true) => self.list_manifests(),
             (PutStep::Settled(Settled::Another(_)), true) => self.claim_next_node(now_us),
-            (PutStep::Settled(Settled::Ours), false) => self.ended(StreamEnd::Fence { by: self.incarnation }, now_us),
+            (PutStep::Settled(Settled::Own), false) => self.ended(StreamEnd::Fence { by: self.incarnation }, now_us),
             (PutStep::Settled(Settled::Another(_)), false) => {
                 self.phase = Phase::ReadStream;
                 self.read_next()
@@ -273,11 +291,11 @@ impl<M: Manifests> TakeOver<M> {
     }
 
     /// Puts the manifest that follows one.
-    fn with_parent(&mut self, number: u64, parent: &Arc<[u8]>) -> Result<Next> {
+    fn with_parent(&mut self, number: u64, parent: &Bytes) -> Result<Next> {
         if !self.rules.claims_first && !self.has_fenced {
             return self.begin_fencing(parent);
         }
-        let manifest: Arc<[u8]> = self.manifests.claim(parent, self.incarnation)?.into();
+        let manifest: Bytes = self.manifests.claim(parent, self.incarnation)?.into();
         let next = number.checked_add(1).ok_or_else(|| no_number_left(&manifest_name(number)))?;
         let (put, step) = ManifestPut::with_rules(next, manifest.clone(), self.rules);
         self.phase = Phase::PutManifest(put, manifest);
@@ -306,7 +324,11 @@ impl<M: Manifests> TakeOver<M> {
 
     /// Fences every stream of a manifest but the own one (LOG-55).
     fn begin_fencing(&mut self, manifest: &[u8]) -> Result<Next> {
-        let mut streams = self.manifests.streams(manifest)?;
+        let ManifestView { database, owner, mut streams } = self.manifests.view(manifest)?;
+        if owner != self.incarnation && self.rules.claims_first {
+            return Err(Error::bug(format!("incarnation {} has claimed the graph for {owner}", self.incarnation)));
+        }
+        self.database = database;
         streams.retain(|stream| stream.incarnation != self.incarnation);
         streams.sort_by_key(|stream| stream.incarnation);
         if !self.rules.fences_from_floor {
@@ -340,8 +362,21 @@ impl<M: Manifests> TakeOver<M> {
         }
     }
 
+    /// The next name of the stream whose end is searched is free.
+    fn found_none(&mut self, now_us: u64) -> Next {
+        match self.queue.front().and_then(|stream| stream.end) {
+            None => self.put_fence(now_us),
+            Some(end) => Step::Failed(self.damage(format!("it is missing, and the stream ends with object {end}"))),
+        }
+    }
+
+    /// The error for the next object of the stream whose end is searched.
+    fn damage(&self, what: String) -> Error {
+        ObjectError::Damaged { at: 16, what }.of(&self.next_name())
+    }
+
     /// Takes an object of the stream whose end is searched.
-    fn found(&mut self, bytes: Arc<[u8]>, now_us: u64) -> Next {
+    fn found(&mut self, bytes: Bytes, now_us: u64) -> Next {
         match self.check(&bytes) {
             Err(_) if self.damaged_reads + 1 < READS_OF_DAMAGE => {
                 self.damaged_reads += 1;
@@ -365,16 +400,18 @@ impl<M: Manifests> TakeOver<M> {
     /// Checks that an object is whole, belongs under its name, and follows the one that was read before it.
     fn check(&self, bytes: &[u8]) -> Result<Content> {
         let name = self.next_name();
-        let (Header { place, content, .. }, _) = decode(bytes).map_err(|error| error.of(&name))?;
-        let wrong = |what: String| {
-            let error = super::format::ObjectError::Damaged { at: 16, what };
-            Err(error.of(&name))
-        };
-        if place.database != self.start.database {
-            return wrong(format!("it belongs to database {}, not {}", place.database, self.start.database));
+        let (Header { place, content, .. }, _) = open(bytes).map_err(|error| error.of(&name))?;
+        let wrong = |what: String| Err(self.damage(what));
+        if place.database != self.database {
+            return wrong(format!("it belongs to database {}, not {}", place.database, self.database));
         }
         if Some((place.incarnation, place.seq)) != self.next_place() {
             return wrong(format!("it is object {} of incarnation {}", place.seq, place.incarnation));
+        }
+        let is_end = !matches!(content, Content::Records(_));
+        if let Some(end) = self.queue.front().and_then(|stream| stream.end).filter(|end| (place.seq == *end) != is_end)
+        {
+            return wrong(format!("the stream should end with object {end}"));
         }
         let before = self.reading.last().map(|before| header_sum(before));
         let may_be_unknown = matches!(content, Content::Fence { .. }) && place.previous == 0;
@@ -389,14 +426,14 @@ impl<M: Manifests> TakeOver<M> {
     fn put_fence(&mut self, now_us: u64) -> Next {
         let Some((incarnation, seq)) = self.next_place() else { return self.read_next() };
         let place = Place {
-            database: self.start.database,
+            database: self.database,
             incarnation,
             seq,
             nonce: nonce_of(self.start.nonce_seed, seq),
             previous: self.reading.last().map_or(0, |before| header_sum(before)),
         };
         let fence = Header { place, cut_us: 0, content: Content::Fence { by: self.incarnation } };
-        let (settle, first) = Settle::with_rules(encode(&fence, &[]).into(), Likeness::Stream, self.rules);
+        let (settle, first) = Settle::with_rules(new_object(encode(&fence, &[]).into()), self.rules.settle);
         self.phase = Phase::PutFence(settle);
         self.settle_step(first, now_us)
     }
@@ -421,6 +458,7 @@ impl<M: Manifests> TakeOver<M> {
             return Step::Failed(Error::bug("a take-over has ended without a manifest"));
         };
         Step::Done(TakenOver {
+            database: self.database,
             incarnation: self.incarnation,
             manifest_number,
             manifest,

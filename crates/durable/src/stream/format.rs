@@ -1,24 +1,31 @@
 //! An object of a stream: a header and the records of some commits, or one of the two ends of a stream.
 //!
 //! ```text
-//! header (136 bytes) │ set of tablets, padded to 8 bytes │ payload: records
+//! header (136 bytes) │ set of tablets, padded to 8 bytes │ payload: records, or zstd of them
 //! ```
 //!
 //! The table of all fields is in `docs/design/stream.md`. The checksum of the header covers all of it but the first 16
 //! bytes; magic and format are compared. The header has the checksum of the payload and its length. So the decoder finds
 //! every flipped byte and every cut, and it never panics. All integers are little-endian.
 //!
+//! A payload of 4 KiB and more is stored as zstd if that is shorter. The header says how many bytes it unpacks to; a
+//! reader takes no memory for more, and refuses a number that no such payload can unpack to.
+//!
 //! The checksum of a header is also in the header of the next object. So a reader finds an object that belongs to
 //! another chain.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::Read;
 use std::ops::Range;
 
+use bytes::Bytes;
 use mangrove_graph::{Error, ErrorKind, TabletId};
 use uuid::Uuid;
 
 use crate::codec::{Malformed, Reader, put_varint};
+use crate::home::settle::{Likeness, NewObject};
 
 /// The version of the format. Later ones are refused (LOG-44).
 pub const FORMAT_VERSION: u32 = 1;
@@ -42,6 +49,15 @@ const FIN: u8 = 2;
 
 /// The codec of a payload that is stored as it is.
 const PLAIN: u8 = 0;
+/// The codec of a payload that is stored as zstd.
+const ZSTD: u8 = 1;
+
+/// Payloads of fewer bytes are stored as they are.
+const PACKED_BYTES_MIN: usize = 4 << 10;
+/// The level of zstd: the fastest one.
+const ZSTD_LEVEL: i32 = 1;
+/// No byte of zstd unpacks to more bytes: the shortest block has four bytes, and no block unpacks to more than 128 KiB.
+const UNPACKED_BYTES_MAX: u64 = 32 << 10;
 
 /// A number that its writer draws once for an object. It tells the writer's own object from another one of the same
 /// name.
@@ -176,7 +192,9 @@ pub fn encode(header: &Header, payload: &[u8]) -> Vec<u8> {
         Content::Fin => (FIN, Batch::default()),
     };
     let header_len = (HEADER_BYTES + after.len()).next_multiple_of(8);
-    let mut bytes = Vec::with_capacity(header_len + payload.len());
+    let packed = pack(payload);
+    let (codec, stored) = packed.as_deref().map_or((PLAIN, payload), |packed| (ZSTD, packed));
+    let mut bytes = Vec::with_capacity(header_len + stored.len());
     bytes.extend_from_slice(&MAGIC);
     bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
     bytes.extend_from_slice(&[0; 4]);
@@ -184,15 +202,14 @@ pub fn encode(header: &Header, payload: &[u8]) -> Vec<u8> {
     put_u64(header.place.incarnation, &mut bytes);
     put_u64(header.place.seq, &mut bytes);
     bytes.extend_from_slice(&header.place.nonce);
-    bytes.extend_from_slice(&[kind, PLAIN, 0, 0]);
+    bytes.extend_from_slice(&[kind, codec, 0, 0]);
     put_u32(header_len as u32, &mut bytes);
     for number in [batch.first_ts, batch.last_ts, batch.through, header.cut_us] {
         put_u64(number, &mut bytes);
     }
     put_u32(batch.commits, &mut bytes);
-    put_u32(crc32c::crc32c(payload), &mut bytes);
-    // As stored, and as records: the same, because the only codec stores a payload as it is.
-    put_u64(payload.len() as u64, &mut bytes);
+    put_u32(crc32c::crc32c(stored), &mut bytes);
+    put_u64(stored.len() as u64, &mut bytes);
     put_u64(payload.len() as u64, &mut bytes);
     put_u32(header.place.previous, &mut bytes);
     put_u32(after.len() as u32, &mut bytes);
@@ -200,8 +217,65 @@ pub fn encode(header: &Header, payload: &[u8]) -> Vec<u8> {
     bytes.extend_from_slice(&after);
     bytes.resize(header_len, 0);
     seal(&mut bytes, header_len);
-    bytes.extend_from_slice(payload);
+    bytes.extend_from_slice(stored);
     bytes
+}
+
+/// The payload as zstd, if it is long enough and becomes shorter.
+fn pack(payload: &[u8]) -> Option<Vec<u8>> {
+    if payload.len() < PACKED_BYTES_MIN {
+        return None;
+    }
+    // It fails only if there is no memory for it.
+    zstd::bulk::compress(payload, ZSTD_LEVEL).ok().filter(|packed| packed.len() < payload.len())
+}
+
+/// An object to be put, which its writer knows again by its first bytes: they include the nonce and a whole FENCE.
+pub fn new_object(bytes: Bytes) -> NewObject {
+    let is_intact = |bytes: &[u8]| open(bytes).is_ok();
+    NewObject { bytes, likeness: Likeness::First { count: END_BYTES_MAX, is_intact } }
+}
+
+/// The payload of an object that passed its checksum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Payload<'a> {
+    stored: &'a [u8],
+    codec: u8,
+    /// Bytes of records, as the header says.
+    len: u64,
+    /// Where it begins in the object.
+    at: usize,
+}
+
+impl<'a> Payload<'a> {
+    /// Where the payload begins in the object.
+    pub fn offset(&self) -> u64 {
+        self.at as u64
+    }
+
+    /// The records.
+    ///
+    /// # Errors
+    ///
+    /// If the payload does not unpack to as many bytes as the header says.
+    pub fn records(&self) -> Result<Cow<'a, [u8]>, ObjectError> {
+        if self.codec == PLAIN {
+            return Ok(Cow::Borrowed(self.stored));
+        }
+        let unpacked = (|| {
+            let mut records = Vec::new();
+            // Grows with what is there: the number in the header takes no memory by itself.
+            zstd::stream::read::Decoder::with_buffer(self.stored)?.take(self.len + 1).read_to_end(&mut records)?;
+            Ok(records)
+        })();
+        let records = unpacked
+            .map_err(|error: std::io::Error| damaged(self.at, format!("the payload cannot be unpacked: {error}")))?;
+        match records.len() as u64 {
+            len if len == self.len => Ok(Cow::Owned(records)),
+            len if len > self.len => Err(damaged(120, format!("the payload unpacks to more than {} bytes", self.len))),
+            len => Err(damaged(120, format!("the payload unpacks to {len} bytes, not {}", self.len))),
+        }
+    }
 }
 
 /// Decodes an object. Returns its header and its records.
@@ -209,7 +283,17 @@ pub fn encode(header: &Header, payload: &[u8]) -> Vec<u8> {
 /// # Errors
 ///
 /// If a byte differs from what was encoded, if a byte is missing or too many, or if the format is a later one.
-pub fn decode(bytes: &[u8]) -> Result<(Header, &[u8]), ObjectError> {
+pub fn decode(bytes: &[u8]) -> Result<(Header, Cow<'_, [u8]>), ObjectError> {
+    let (header, payload) = open(bytes)?;
+    Ok((header, payload.records()?))
+}
+
+/// Decodes and checks all of an object, and does not unpack its payload.
+///
+/// # Errors
+///
+/// As [`decode`].
+pub fn open(bytes: &[u8]) -> Result<(Header, Payload<'_>), ObjectError> {
     if bytes.len() < HEADER_BYTES {
         return Err(damaged(bytes.len(), format!("the object ends within its first {HEADER_BYTES} bytes")));
     }
@@ -232,11 +316,16 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, &[u8]), ObjectError> {
     let header = decode_header(header_bytes)?;
     expect_equal(112, "the length of the payload", get_u64(bytes, 112), stored.len())?;
     expect_equal(header_len, "the checksum of the payload", hex(get_u32(bytes, 108)), hex(crc32c::crc32c(stored)))?;
-    if bytes[CODEC] != PLAIN {
-        return Err(ObjectError::Later(format!("a payload of codec {}", bytes[CODEC])));
+    let (codec, len) = (bytes[CODEC], get_u64(bytes, 120));
+    match codec {
+        PLAIN => expect_equal(120, "the bytes of records", len, stored.len())?,
+        ZSTD if len > (stored.len() as u64).saturating_mul(UNPACKED_BYTES_MAX) => {
+            return Err(damaged(120, format!("{} bytes that unpack to {len}", stored.len())));
+        }
+        ZSTD => {}
+        _ => return Err(ObjectError::Later(format!("a payload of codec {codec}"))),
     }
-    expect_equal(120, "the bytes of records", get_u64(bytes, 120), stored.len())?;
-    Ok((header, stored))
+    Ok((header, Payload { stored, codec, len, at: header_len }))
 }
 
 /// Decodes the fields of a header that passed its checksum.
@@ -266,8 +355,11 @@ fn decode_header(bytes: &[u8]) -> Result<Header, ObjectError> {
         (FENCE | FIN, len) => return Err(damaged(132, format!("an end of a stream with {len} further bytes"))),
         (kind, _) => return Err(ObjectError::Later(format!("kind {kind}"))),
     };
-    if !matches!(content, Content::Records(_)) && bytes[72..96].iter().chain(&bytes[104..128]).any(|byte| *byte != 0) {
-        return Err(damaged(72, "an end of a stream with commits"));
+    if !matches!(content, Content::Records(_)) {
+        expect_equal(CODEC, "the codec of an end of a stream", PLAIN, bytes[CODEC])?;
+        if bytes[72..96].iter().chain(&bytes[104..128]).any(|byte| *byte != 0) {
+            return Err(damaged(72, "an end of a stream with commits"));
+        }
     }
     Ok(Header { place, cut_us: get_u64(bytes, 96), content })
 }

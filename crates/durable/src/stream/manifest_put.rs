@@ -6,12 +6,12 @@
 //! - **LOG-56.** The put of a manifest counts only if a list of the manifests, made *after* the put, shows no larger
 //!   number. An owner whose put does not count has a successor.
 
-use std::sync::Arc;
+use bytes::Bytes;
 
 use super::Rules;
 use super::names::{MANIFESTS, manifest_name, manifest_number};
-use super::request::{Answer, ListAnswer, PutStep, Request, Step};
-use super::settle::{Likeness, Settle, Settled};
+use super::request::{Answer, PutStep, Request, Step};
+use crate::home::settle::{Likeness, NewObject, Settle, Settled};
 
 /// How long a failed list waits, in microseconds.
 const LIST_BACKOFF_US: u64 = 50_000;
@@ -36,12 +36,12 @@ pub struct ManifestPut {
 
 impl ManifestPut {
     /// A put of these bytes, which no other owner may have: they name their writer's incarnation.
-    pub fn new(number: u64, bytes: Arc<[u8]>) -> (Self, Step<ManifestOutcome>) {
+    pub fn new(number: u64, bytes: Bytes) -> (Self, Step<ManifestOutcome>) {
         ManifestPut::with_rules(number, bytes, Rules::default())
     }
 
-    pub(super) fn with_rules(number: u64, bytes: Arc<[u8]>, rules: Rules) -> (Self, Step<ManifestOutcome>) {
-        let (settle, first) = Settle::with_rules(bytes, Likeness::Whole, rules);
+    pub(super) fn with_rules(number: u64, bytes: Bytes, rules: Rules) -> (Self, Step<ManifestOutcome>) {
+        let (settle, first) = Settle::with_rules(NewObject { bytes, likeness: Likeness::Whole }, rules.settle);
         let mut put = ManifestPut { number, settle, is_settled: false, rules };
         let step = put.step(PutStep::of(first, &manifest_name(number)));
         (put, step)
@@ -55,13 +55,13 @@ impl ManifestPut {
     /// Takes the answer to the last request, at this time in microseconds.
     pub fn answered(&mut self, answer: Answer, now_us: u64) -> Step<ManifestOutcome> {
         let step = match answer {
-            Answer::List(ListAnswer::Names(names)) => {
+            Answer::List(Ok(names)) => {
                 // LOG-56.
                 let is_newest = names.iter().filter_map(|name| manifest_number(name)).all(|found| found <= self.number);
                 return Step::Done(if is_newest { ManifestOutcome::Counts } else { ManifestOutcome::Superseded });
             }
-            Answer::List(ListAnswer::Unknown(_)) => return Step::WaitUntil(now_us + LIST_BACKOFF_US),
-            Answer::Put(answer) => self.settle.put_answered(&answer),
+            Answer::List(Err(_)) => return Step::WaitUntil(now_us + LIST_BACKOFF_US),
+            Answer::Put(answer) => self.settle.put_answered(&answer, now_us),
             Answer::Read(answer) => self.settle.read_answered(answer, now_us),
         };
         self.step(PutStep::of(step, &manifest_name(self.number)))
@@ -80,8 +80,8 @@ impl ManifestPut {
         match step {
             PutStep::Step(step) => step,
             PutStep::Settled(Settled::Another(_)) => Step::Done(ManifestOutcome::Superseded),
-            PutStep::Settled(Settled::Ours) if !self.rules.looks_for_larger => Step::Done(ManifestOutcome::Counts),
-            PutStep::Settled(Settled::Ours) => {
+            PutStep::Settled(Settled::Own) if !self.rules.looks_for_larger => Step::Done(ManifestOutcome::Counts),
+            PutStep::Settled(Settled::Own) => {
                 self.is_settled = true;
                 list_manifests()
             }
@@ -95,11 +95,11 @@ fn list_manifests() -> Step<ManifestOutcome> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::settle::{PutAnswer, ReadAnswer};
     use super::*;
+    use crate::home::{HomeError, HomeErrorKind, Put};
 
     fn names(numbers: &[u64]) -> Answer {
-        Answer::List(ListAnswer::Names(numbers.iter().map(|number| manifest_name(*number)).collect()))
+        Answer::List(Ok(numbers.iter().map(|number| manifest_name(*number)).collect()))
     }
 
     #[test]
@@ -109,11 +109,11 @@ mod tests {
             (&[7], ManifestOutcome::Counts),
             (&[50, 7], ManifestOutcome::Superseded),
         ] {
-            let (mut put, first) = ManifestPut::new(7, [1].into());
+            let (mut put, first) = ManifestPut::new(7, vec![1].into());
             assert!(matches!(first, Step::Ask(Request::PutNew { name, .. }) if name == "manifest/7.json"));
-            let list = put.answered(Answer::Put(PutAnswer::Done), 0);
+            let list = put.answered(Answer::Put(Ok(Put::Done)), 0);
             assert!(matches!(list, Step::Ask(Request::List { .. })));
-            let unknown = Answer::List(ListAnswer::Unknown("time-out".into()));
+            let unknown = Answer::List(Err(HomeError::new(HomeErrorKind::Unknown, "time-out")));
             assert!(matches!(put.answered(unknown, 100), Step::WaitUntil(50_100)));
             assert!(matches!(put.resumed(), Step::Ask(Request::List { .. })));
             assert!(matches!(put.answered(names(listed), 0), Step::Done(outcome) if outcome == expected));
@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn a_number_that_another_owner_has_is_superseded() {
-        let (mut put, _) = ManifestPut::new(7, [1].into());
-        assert!(matches!(put.answered(Answer::Put(PutAnswer::Taken), 0), Step::Ask(Request::Read { .. })));
-        let found = Answer::Read(ReadAnswer::Found([2].into()));
+        let (mut put, _) = ManifestPut::new(7, vec![1].into());
+        assert!(matches!(put.answered(Answer::Put(Ok(Put::Taken)), 0), Step::Ask(Request::Read { .. })));
+        let found = Answer::Read(Ok(Some(vec![2].into())));
         assert!(matches!(put.answered(found, 0), Step::Done(ManifestOutcome::Superseded)));
     }
 }

@@ -4,8 +4,9 @@
 //! never used again, and writes a stream of its own. A *successor* fences the streams before it: it puts a FENCE under
 //! the first free name of each, so that the put of an owner that still runs meets it.
 //!
-//! This module makes no requests, has no threads and reads no clock. The caller hands in what happened, and carries out
-//! the actions that come back.
+//! The protocol makes no requests, has no threads and reads no clock: what happened is handed in, and actions come back.
+//! Puts are settled by [`crate::home::settle`]. Two modules carry the actions out with threads and a
+//! [home](crate::home): [`log`] for an owner, [`take_over`] for a successor.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -13,28 +14,38 @@
 //! | [`format`](mod@format) | the bytes of an object |
 //! | `request` | requests to the store and their answers, for steps that go one after the other |
 //! | `rules` | the rules of this module, one by one, for a simulation that breaks them |
-//! | [`settle`] | one put, until it is known who has the name |
 //! | [`manifest_put`] | the put of a manifest, until it is known whether it counts |
 //! | [`fence`] | the steps of a successor: claim, fence, read the tails |
 //! | [`writer`] | the stream of an owner: group commit, acknowledgements, stalls, the read lease |
+//! | `sim` | owners, clients and a home by seed |
+//! | [`clock`], `ask` | the time, and requests to a home, for the modules below |
+//! | [`log`] | the log of a graph, for transactions |
+//! | [`take_over`] | a take-over on a thread that waits |
+//! | [`tails`] | the tails of streams, for recovery |
 //!
 //! Invariants (the argument is in `docs/design/stream.md`; the headers of the modules have further ones):
 //!
 //! - **LOG-57.** FENCE and FIN objects and the claims of incarnations are never deleted. So a put that was sent before
 //!   the stream ended, and arrives at any later time, finds its name taken.
 
+mod ask;
+pub mod clock;
 pub mod fence;
 pub mod format;
+pub mod log;
 pub mod manifest_put;
 pub mod names;
 mod request;
 mod rules;
-pub mod settle;
+#[cfg(test)]
+mod settle_tests;
 #[cfg(test)]
 mod sim;
+pub mod tails;
+pub mod take_over;
 pub mod writer;
 
-pub use request::{Answer, ListAnswer, Request, Step};
+pub use request::{Answer, Request, Step};
 pub(crate) use rules::Rules;
 
 /// The time of an event.

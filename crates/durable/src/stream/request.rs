@@ -1,12 +1,15 @@
-//! Requests to the store and their answers, for work that goes step by step: each step is one request, or a wait.
+//! Requests to the home and their answers, for work that goes step by step: each step is one request, or a wait.
+//!
+//! These are the requests of a [home](crate::home) that streams need, with names as text. Answers have the home's own
+//! errors, whose kind says what is known (HOME-5).
 
-use std::sync::Arc;
-
+use bytes::Bytes;
 use mangrove_graph::Error;
 
-use super::settle::{PutAnswer, ReadAnswer, SettleStep, Settled};
+use crate::home::settle::{SettleStep, Settled};
+use crate::home::{HomeResult, Put};
 
-/// A request to the store.
+/// A request to the home.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
     /// Put an object if no object has the name.
@@ -14,7 +17,7 @@ pub enum Request {
         /// The name.
         name: String,
         /// The object.
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
     },
     /// Read the first bytes of an object, all of them if there is no limit.
     Read {
@@ -30,24 +33,15 @@ pub enum Request {
     },
 }
 
-/// What a store says to a list.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ListAnswer {
-    /// The names in full, in any order.
-    Names(Vec<String>),
-    /// There is no answer. The text gives the reason.
-    Unknown(String),
-}
-
 /// The answer to a request, of the request's kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// To a [`Request::PutNew`].
-    Put(PutAnswer),
-    /// To a [`Request::Read`].
-    Read(ReadAnswer),
-    /// To a [`Request::List`].
-    List(ListAnswer),
+    Put(HomeResult<Put>),
+    /// To a [`Request::Read`]: the bytes, as many as were asked for; `None` if no object has the name.
+    Read(HomeResult<Option<Bytes>>),
+    /// To a [`Request::List`]: the names in full, in any order.
+    List(HomeResult<Vec<String>>),
 }
 
 /// The next thing to do.
@@ -70,7 +64,7 @@ pub(super) enum PutStep<T> {
 }
 
 impl<T> PutStep<T> {
-    /// The step of a [`super::settle::Settle`] of this name.
+    /// The step of a [`crate::home::settle::Settle`] of this name.
     pub(super) fn of(step: SettleStep, name: &str) -> Self {
         let name = name.to_owned();
         PutStep::Step(match step {

@@ -1,14 +1,14 @@
 //! The rules of streams and fencing, which only the simulation breaks.
 
+use crate::home::settle::SettleRules;
+
 /// Each field is a rule. All hold; the simulation breaks one, to see that it notices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     /// A writer acknowledges only a prefix of settled objects without a gap (LOG-50).
     pub(crate) acknowledges_prefix: bool,
-    /// A retry carries the nonce of the first attempt (LOG-52).
-    pub(crate) keeps_nonce: bool,
-    /// The answer "taken" is checked by a read (LOG-53).
-    pub(crate) settles_taken: bool,
+    /// How puts are settled (LOG-52, LOG-53).
+    pub(crate) settle: SettleRules,
     /// A successor claims the manifest before it fences (LOG-55).
     pub(crate) claims_first: bool,
     /// A successor fences from the floor of its manifest, not from the first object (LOG-55).
@@ -16,6 +16,7 @@ pub(crate) struct Rules {
     /// A manifest counts only if a list after its put shows none larger (LOG-56).
     pub(crate) looks_for_larger: bool,
     /// Ends of streams are never deleted (LOG-57).
+    #[cfg(test)]
     pub(crate) keeps_ends: bool,
     /// A successor acknowledges nothing for the length of a lease after its last fence (LOG-58).
     pub(crate) waits_for_lease: bool,
@@ -31,11 +32,11 @@ impl Default for Rules {
     fn default() -> Self {
         Rules {
             acknowledges_prefix: true,
-            keeps_nonce: true,
-            settles_taken: true,
+            settle: SettleRules::default(),
             claims_first: true,
             fences_from_floor: true,
             looks_for_larger: true,
+            #[cfg(test)]
             keeps_ends: true,
             waits_for_lease: true,
             holds_reads: true,

@@ -34,29 +34,33 @@
 //!
 //! Not here: retries of a put (`settle`), deadlines of committers, the reading of streams (`fence`).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
-use std::num::NonZeroU32;
-use std::sync::Arc;
+mod refusal;
+mod status;
+mod waiting;
 
-use mangrove_graph::{Error, ErrorKind, TabletId};
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+
+use bytes::Bytes;
 use uuid::Uuid;
 
-use super::format::{Batch, Content, Header, Nonce, Place, decode, encode, header_sum, nonce_of};
+use super::format::{Content, Header, Nonce, Place, encode, header_sum, nonce_of, open};
 use super::names::stream_name;
-use super::settle::{ReadAnswer, Settled};
 use super::{Now, Rules};
+use crate::home::HomeResult;
+use crate::home::settle::Settled;
+
+pub use refusal::Refusal;
+pub use status::{WriterCounts, WriterStatus};
+pub use waiting::HandedOver;
+use waiting::{Portion, Waiting};
 
 /// Objects that may be unsettled at a time, and settled ones after a gap included.
 const IN_FLIGHT_MAX: usize = 4;
 /// Bytes of waiting commits that allow a further put.
 const WAITING_BYTES_FOR_PUT: u64 = 256 << 10;
-/// Bytes of records above which no further commit is added to an object.
-const OBJECT_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of waiting commits above which commits are refused.
 pub const WAITING_BYTES_MAX: u64 = 64 << 20;
-/// Microseconds that a put may be unsettled before commits are refused.
-pub const UNSETTLED_US_MAX: u64 = 5_000_000;
 /// A put counts this many times less than those before it, together, in the usual time of a put.
 const SMOOTHING: u64 = 8;
 
@@ -69,11 +73,13 @@ pub struct WriterOptions {
     pub puts_per_second: Option<NonZeroU32>,
     /// The length of the read lease in microseconds. 0: reads are served without a lease.
     pub lease_us: u64,
+    /// Microseconds that a put may be unsettled before commits are refused.
+    pub unsettled_us_max: u64,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        WriterOptions { interval_us: 0, puts_per_second: None, lease_us: 300_000 }
+        WriterOptions { interval_us: 0, puts_per_second: None, lease_us: 300_000, unsettled_us_max: 5_000_000 }
     }
 }
 
@@ -92,28 +98,17 @@ pub struct StreamStart {
     pub held_until_us: u64,
 }
 
-/// A commit that is handed over.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct HandedOver {
-    /// The commit timestamp.
-    pub ts: u64,
-    /// The tablets that the commit changes.
-    pub tablets: Vec<TabletId>,
-    /// Its framed records.
-    pub records: Vec<u8>,
-}
-
 /// What the caller must do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Put an object if its name is free, with a [`super::settle::Settle`]; then call [`Writer::settled`].
+    /// Put an object if its name is free, with a [`crate::home::settle::Settle`]; then call [`Writer::settled`].
     Put {
         /// The number of the object in the stream.
         seq: u64,
         /// Its name.
         name: String,
         /// Its bytes.
-        bytes: Arc<[u8]>,
+        bytes: Bytes,
     },
     /// Read the first [`super::format::END_BYTES_MAX`] bytes under a name; then call [`Writer::probed`].
     Probe {
@@ -124,6 +119,8 @@ pub enum Action {
     Acknowledge {
         /// The timestamp.
         through: u64,
+        /// Records that belong to no commit are durable up to this number.
+        leading: u64,
     },
     /// Further commits are refused. [`Writer::admit`] says why.
     Stall,
@@ -136,64 +133,6 @@ pub enum Action {
     },
     /// The stream has ended by the owner's wish.
     Finish,
-}
-
-/// Why a commit is refused before it draws a timestamp.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// The oldest put has no outcome for this long. The text is what the home said last.
-    Unsettled {
-        /// Microseconds since the put was sent.
-        for_us: u64,
-        /// What the home said last, if anything.
-        cause: Option<String>,
-    },
-    /// This many bytes of commits wait.
-    Backlog {
-        /// Bytes of records.
-        bytes: u64,
-    },
-    /// A successor has ended the stream.
-    Fenced {
-        /// The incarnation of the successor, if known.
-        by: Option<u64>,
-    },
-    /// The owner is ending the stream.
-    Finishing,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const AGAIN: &str = "Nothing is lost; try again later";
-        match self {
-            Refusal::Unsettled { for_us, cause } => {
-                let seconds = *for_us as f64 / 1e6;
-                write!(f, "the graph's home has not confirmed the log for {seconds:.1} s")?;
-                cause.iter().try_for_each(|cause| write!(f, " ({cause})"))?;
-                write!(f, ", so it takes no further commits. {AGAIN}")
-            }
-            Refusal::Backlog { bytes } => {
-                write!(f, "{bytes} bytes of commits wait for the graph's home, so it takes no further commits. {AGAIN}")
-            }
-            Refusal::Fenced { by: Some(by) } => {
-                write!(f, "another process has opened the graph (incarnation {by}), so this one has stopped writing")
-            }
-            Refusal::Fenced { by: None } => {
-                write!(f, "another process has written into this process's log, so this one has stopped writing")
-            }
-            Refusal::Finishing => f.write_str("the graph is being closed, and takes no further commits"),
-        }
-    }
-}
-
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
-        let kind = match refusal {
-            Refusal::Unsettled { .. } | Refusal::Backlog { .. } => ErrorKind::ReadOnly,
-            Refusal::Fenced { .. } | Refusal::Finishing => ErrorKind::Closed,
-        };
-        Error::new(kind, refusal.to_string())
-    }
 }
 
 /// The answer to a reader that has drawn its begin.
@@ -221,16 +160,12 @@ pub struct StreamFloor {
 struct InFlight {
     seq: u64,
     through: u64,
+    /// Leading records up to this number are in it, or in objects before it.
+    leading: u64,
     sent_us: u64,
     is_settled: bool,
     /// What the home said last.
     trouble: Option<String>,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    commit: HandedOver,
-    since_us: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -253,24 +188,27 @@ pub struct Writer {
     /// The checksum of the last object's header.
     previous: u32,
     watermark: u64,
-    /// Commits that are in no object, by timestamp.
-    waiting: BTreeMap<u64, Waiting>,
-    waiting_bytes: u64,
+    waiting: Waiting,
+    counts: WriterCounts,
     /// Objects after the settled prefix, in order.
     in_flight: VecDeque<InFlight>,
     /// True once FIN was cut.
     fin_cut: bool,
-    /// The *through* of the last object that was cut.
+    /// The *through* of the last object that was cut, and the number of its last leading records.
     cut_through: u64,
+    cut_leading: u64,
     /// When the last object was cut, on both clocks.
     last_cut: Option<Now>,
     /// The usual time of a put.
     put_us: Option<u64>,
-    /// The *through* of the settled prefix.
+    /// The *through* of the settled prefix, and the number of its last leading records.
     settled_through: u64,
-    /// Commits up to this timestamp are acknowledged.
+    settled_leading: u64,
+    /// Commits up to this timestamp are acknowledged, and leading records up to this number.
     acknowledged: u64,
-    is_stalled: bool,
+    acknowledged_leading: u64,
+    /// Since when commits have been refused.
+    stalled_since_us: Option<u64>,
     /// When the last request was sent that proved the stream open (LOG-59).
     proved_us: Option<u64>,
     /// When the look was sent that has no answer, and which object it looks for.
@@ -297,16 +235,19 @@ impl Writer {
             next_seq: 1,
             previous: 0,
             watermark: start.durable_ts,
-            waiting: BTreeMap::new(),
-            waiting_bytes: 0,
+            waiting: Waiting::default(),
+            counts: WriterCounts::default(),
             in_flight: VecDeque::new(),
             fin_cut: false,
             cut_through: start.durable_ts,
+            cut_leading: 0,
             last_cut: None,
             put_us: None,
             settled_through: start.durable_ts,
+            settled_leading: 0,
             acknowledged: start.durable_ts,
-            is_stalled: false,
+            acknowledged_leading: 0,
+            stalled_since_us: None,
             proved_us: None,
             probe: None,
         };
@@ -330,9 +271,16 @@ impl Writer {
     /// Takes a commit. It is not yet decided; the watermark passes its timestamp afterwards (TXN-14).
     pub fn hand_over(&mut self, commit: HandedOver, now: Now) -> Vec<Action> {
         debug_assert!(commit.ts > self.cut_through, "a commit is handed over before the watermark passes it");
-        self.waiting_bytes += commit.records.len() as u64;
-        self.waiting.insert(commit.ts, Waiting { commit, since_us: now.us });
+        self.waiting.add(commit, now.us);
         self.time(now)
+    }
+
+    /// Takes framed records that belong to no commit: names, indexes, rules. They begin the next object, so they come
+    /// before every commit that is in no object yet. If they are awaited, that object is made although no commit waits.
+    /// Returns their number, which [`Action::Acknowledge`] will reach.
+    pub fn lead(&mut self, records: &[u8], is_awaited: bool, now: Now) -> (u64, Vec<Action>) {
+        let number = self.waiting.lead(records, is_awaited, now.us);
+        (number, self.time(now))
     }
 
     /// Takes the stable watermark: all commits up to it were handed over.
@@ -358,7 +306,7 @@ impl Writer {
         };
         match outcome {
             Settled::Another(bytes) => self.stop(bytes),
-            Settled::Ours => {
+            Settled::Own => {
                 object.is_settled = true;
                 let (took_us, through) = (now.us.saturating_sub(object.sent_us), object.through);
                 let usual_us = self.put_us.unwrap_or(took_us);
@@ -373,20 +321,20 @@ impl Writer {
     }
 
     /// Takes what a [`Action::Probe`] found.
-    pub fn probed(&mut self, answer: &ReadAnswer, now: Now) -> Vec<Action> {
+    pub fn probed(&mut self, answer: &HomeResult<Option<Bytes>>, now: Now) -> Vec<Action> {
         let Some((sent_us, seq)) = self.probe.take() else { return Vec::new() };
         match answer {
             // LOG-59: nothing was in flight when the look was sent.
-            ReadAnswer::Absent => self.proved_us = self.proved_us.max(Some(sent_us)),
+            Ok(None) => self.proved_us = self.proved_us.max(Some(sent_us)),
             // If the writer has put the object since then, its own put tells whose it is.
-            ReadAnswer::Found(bytes) if seq == self.next_seq => {
-                let is_end = decode(bytes).is_ok_and(|(header, _)| !matches!(header.content, Content::Records(_)));
+            Ok(Some(bytes)) if seq == self.next_seq => {
+                let is_end = open(bytes).is_ok_and(|(header, _)| !matches!(header.content, Content::Records(_)));
                 // Otherwise a bit has flipped on the way; the next look tells.
                 if is_end && !matches!(self.state, State::Stopped { .. }) {
                     return self.stop(bytes);
                 }
             }
-            ReadAnswer::Found(_) | ReadAnswer::Unknown(_) => {}
+            Ok(Some(_)) | Err(_) => {}
         }
         self.time(now)
     }
@@ -406,14 +354,14 @@ impl Writer {
         if !matches!(self.state, State::Running | State::Finishing) {
             return actions;
         }
-        if self.settled_through > self.acknowledged && now.us >= self.acknowledges_from_us() {
-            self.acknowledged = self.settled_through;
-            actions.push(Action::Acknowledge { through: self.acknowledged });
+        if self.has_settled_more() && now.us >= self.acknowledges_from_us() {
+            (self.acknowledged, self.acknowledged_leading) = (self.settled_through, self.settled_leading);
+            actions.push(Action::Acknowledge { through: self.acknowledged, leading: self.acknowledged_leading });
         }
         while self.cut_at_us().is_some_and(|at| at <= now.us) {
             actions.push(self.cut(now));
         }
-        if self.state == State::Finishing && self.in_flight.is_empty() && self.acknowledged >= self.cut_through {
+        if self.state == State::Finishing && self.in_flight.is_empty() && !self.has_settled_more() {
             if self.fin_cut {
                 self.state = State::Finished;
                 actions.push(Action::Finish);
@@ -422,8 +370,8 @@ impl Writer {
             }
         }
         let stalls = self.stall(now).is_some();
-        if stalls != self.is_stalled {
-            self.is_stalled = stalls;
+        if stalls != self.stalled_since_us.is_some() {
+            self.stalled_since_us = stalls.then_some(now.us);
             actions.push(if stalls { Action::Stall } else { Action::Resume });
         }
         actions
@@ -434,9 +382,9 @@ impl Writer {
         if !matches!(self.state, State::Running | State::Finishing) {
             return None;
         }
-        let held = (self.settled_through > self.acknowledged).then(|| self.acknowledges_from_us());
-        let stalls =
-            self.oldest_unsettled().map(|object| object.sent_us + UNSETTLED_US_MAX).filter(|_| !self.is_stalled);
+        let held = self.has_settled_more().then(|| self.acknowledges_from_us());
+        let stalls = self.oldest_unsettled().map(|object| object.sent_us + self.options.unsettled_us_max);
+        let stalls = stalls.filter(|_| self.stalled_since_us.is_none());
         [self.cut_at_us(), held, stalls].into_iter().flatten().min()
     }
 
@@ -450,8 +398,7 @@ impl Writer {
         if self.rules.holds_reads && now.us < self.start.held_until_us {
             return (ReadPermit::Later(Some(self.start.held_until_us)), Vec::new());
         }
-        let lease_us = self.options.lease_us;
-        if lease_us == 0 || self.proved_us.is_some_and(|sent_us| now.us.saturating_sub(sent_us) < lease_us) {
+        if now.us < self.reads_until_us() {
             return (ReadPermit::Granted, Vec::new());
         }
         let mut actions = Vec::new();
@@ -475,13 +422,47 @@ impl Writer {
         StreamFloor { seq, through: self.settled_through }
     }
 
+    /// The numbers of the writer at this time.
+    pub fn status(&self, now: Now) -> WriterStatus {
+        WriterStatus {
+            counts: self.counts,
+            in_flight: self.in_flight.iter().filter(|object| !object.is_settled).count() as u64,
+            oldest_unsettled_us: self.oldest_unsettled().map(|object| now.us.saturating_sub(object.sent_us)),
+            waiting_commits: self.waiting.commits() as u64,
+            waiting_bytes: self.waiting.bytes(),
+            usual_put_us: self.put_us,
+            acknowledged: self.acknowledged,
+            refusal: self.admit(now).err(),
+            stalled_us: self.stalled_since_us.map(|since_us| now.us.saturating_sub(since_us)),
+        }
+    }
+
+    /// The time until which reads may be served without a further proof that the stream is open; 0 if there is none.
+    pub fn reads_until_us(&self) -> u64 {
+        match (self.state, self.options.lease_us) {
+            (State::Running, 0) => u64::MAX,
+            (State::Running, lease_us) => self.proved_us.map_or(0, |sent_us| sent_us.saturating_add(lease_us)),
+            _ => 0,
+        }
+    }
+
+    /// What the home said last about the oldest put that has no outcome.
+    pub fn trouble(&self) -> Option<&str> {
+        self.oldest_unsettled()?.trouble.as_deref()
+    }
+
+    /// Returns true if something settled is not acknowledged.
+    fn has_settled_more(&self) -> bool {
+        self.settled_through > self.acknowledged || self.settled_leading > self.acknowledged_leading
+    }
+
     fn acknowledges_from_us(&self) -> u64 {
         if self.rules.waits_for_lease { self.start.held_until_us } else { 0 }
     }
 
     /// LOG-54.
     fn stop(&mut self, bytes: &[u8]) -> Vec<Action> {
-        let by = match decode(bytes) {
+        let by = match open(bytes) {
             Ok((Header { content: Content::Fence { by }, .. }, _)) => Some(by),
             _ => None,
         };
@@ -494,6 +475,7 @@ impl Writer {
         while self.in_flight.front().is_some_and(|object| object.is_settled) {
             let Some(object) = self.in_flight.pop_front() else { return };
             self.settled_through = self.settled_through.max(object.through);
+            self.settled_leading = self.settled_leading.max(object.leading);
             // LOG-59.
             let sent_us = if self.rules.leases_from_attempt { object.sent_us } else { now_us };
             self.proved_us = self.proved_us.max(Some(sent_us));
@@ -505,18 +487,15 @@ impl Writer {
     }
 
     fn stall(&self, now: Now) -> Option<Refusal> {
-        let object = self.oldest_unsettled().filter(|object| now.us.saturating_sub(object.sent_us) >= UNSETTLED_US_MAX);
+        let object = self
+            .oldest_unsettled()
+            .filter(|object| now.us.saturating_sub(object.sent_us) >= self.options.unsettled_us_max);
         if let Some(object) = object {
             let for_us = now.us - object.sent_us;
             return Some(Refusal::Unsettled { for_us, cause: object.trouble.clone() });
         }
-        let bytes = self.waiting_bytes;
+        let bytes = self.waiting.bytes();
         (bytes > WAITING_BYTES_MAX).then_some(Refusal::Backlog { bytes })
-    }
-
-    /// Returns true if commits wait that the watermark has passed.
-    fn has_ready(&self) -> bool {
-        self.waiting.first_key_value().is_some_and(|(ts, _)| *ts <= self.watermark)
     }
 
     /// The time from which the next object may be cut; `None` if that takes another event.
@@ -528,12 +507,12 @@ impl Writer {
         if self.next_seq == 1 {
             return Some(spaced);
         }
-        let oldest = self.waiting.first_key_value().filter(|(ts, _)| **ts <= self.watermark)?.1;
+        let since_us = self.waiting.ready_since_us(self.watermark)?;
         let allowed = match self.in_flight.len() {
             0 => 0,
             IN_FLIGHT_MAX.. => return None,
-            _ if self.waiting_bytes >= WAITING_BYTES_FOR_PUT => 0,
-            _ => oldest.since_us + self.put_us? / 2 + 1,
+            _ if self.waiting.bytes() >= WAITING_BYTES_FOR_PUT => 0,
+            _ => since_us + self.put_us? / 2 + 1,
         };
         Some(spaced.max(allowed))
     }
@@ -546,26 +525,13 @@ impl Writer {
 
     /// Makes an object of the waiting commits up to the watermark.
     fn cut(&mut self, now: Now) -> Action {
-        let mut batch = Batch::default();
-        let mut tablets = BTreeSet::new();
-        let mut records = Vec::new();
-        while let Some(entry) = self.waiting.first_entry().filter(|entry| *entry.key() <= self.watermark) {
-            let bytes = entry.get().commit.records.len() as u64;
-            if batch.commits > 0 && records.len() as u64 + bytes > OBJECT_BYTES_MAX {
-                break;
-            }
-            let commit = entry.remove().commit;
-            self.waiting_bytes -= bytes;
-            batch.first_ts = if batch.commits == 0 { commit.ts } else { batch.first_ts };
-            batch.last_ts = commit.ts;
-            batch.commits += 1;
-            tablets.extend(commit.tablets);
-            records.extend_from_slice(&commit.records);
-        }
+        let Portion { mut batch, records, leading_count } = self.waiting.take(self.watermark);
         // LOG-51.
-        let through = if self.has_ready() { batch.last_ts } else { self.watermark };
-        batch.through = through;
-        batch.tablets = tablets;
+        batch.through = if self.waiting.has_commit(self.watermark) { batch.last_ts } else { self.watermark };
+        self.cut_leading = leading_count;
+        self.counts.commits += u64::from(batch.commits);
+        self.counts.record_bytes += records.len() as u64;
+        let through = batch.through;
         self.put(Content::Records(batch), &records, through, now)
     }
 
@@ -581,13 +547,22 @@ impl Writer {
         };
         let unix_us = self.last_cut.map_or(now.unix_us, |last| last.unix_us.max(now.unix_us));
         let is_fin = content == Content::Fin;
-        let bytes: Arc<[u8]> = encode(&Header { place, cut_us: unix_us, content }, records).into();
+        let bytes: Bytes = encode(&Header { place, cut_us: unix_us, content }, records).into();
+        self.counts.objects += 1;
+        self.counts.bytes += bytes.len() as u64;
         self.next_seq += 1;
         self.previous = header_sum(&bytes);
         self.cut_through = through;
         self.last_cut = Some(Now { us: now.us, unix_us });
         self.fin_cut |= is_fin;
-        self.in_flight.push_back(InFlight { seq, through, sent_us: now.us, is_settled: false, trouble: None });
+        self.in_flight.push_back(InFlight {
+            seq,
+            through,
+            leading: self.cut_leading,
+            sent_us: now.us,
+            is_settled: false,
+            trouble: None,
+        });
         Action::Put { seq, name: stream_name(self.start.incarnation, seq), bytes }
     }
 }

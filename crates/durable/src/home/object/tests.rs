@@ -12,7 +12,7 @@ use std::time::Duration;
 use object_store::memory::InMemory;
 
 use super::super::contract::{self, name, pieces};
-use super::super::settle::{NewObject, Settled, put_settled};
+use super::super::settle::{Likeness, NewObject, Settled, put_settled};
 use super::super::{HomeErrorKind, WaitHome};
 use super::*;
 
@@ -76,8 +76,8 @@ fn a_real_store_settles_a_race() {
     for round in 0..10 {
         let settle = |writer: usize| {
             let bytes = Bytes::from(format!("nonce {writer} {}", std::env::var("MANGROVE_S3_PART").unwrap()));
-            let object = NewObject { name: name(&format!("{round}")), bytes, identity_bytes: usize::MAX };
-            put_settled(&homes[writer], object, Some(50), writer as u64, &mut std::thread::sleep).unwrap()
+            let object = NewObject { bytes, likeness: Likeness::Whole };
+            put_settled(&homes[writer], &name(&format!("{round}")), object, Some(50), &mut std::thread::sleep).unwrap()
         };
         let own = std::thread::scope(|scope| {
             let settle = &settle;

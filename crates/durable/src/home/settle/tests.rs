@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::super::contract::name;
-use super::super::{Completion, HomeTraits, MemoryHome, draw};
+use super::super::{Completion, HomeTraits, MemoryHome, Reply, Request, draw};
 use super::*;
 
 /// What a home does with one request.
@@ -81,14 +81,24 @@ impl Home for FaultyHome {
     }
 }
 
+/// The name that is put.
+fn the_name() -> Name {
+    name("log/1")
+}
+
+fn object(bytes: &'static [u8]) -> NewObject {
+    let is_intact = |bytes: &[u8]| bytes.starts_with(b"nonce-");
+    NewObject { bytes: Bytes::from_static(bytes), likeness: Likeness::First { count: 7, is_intact } }
+}
+
 fn own() -> NewObject {
-    NewObject { name: name("log/1"), bytes: Bytes::from_static(b"nonce-A and content"), identity_bytes: 7 }
+    object(b"nonce-A and content")
 }
 
 /// Settles on a home with faults. Returns the result, the requests, and the pauses.
-fn settle(home: &FaultyHome, attempts: Option<u32>) -> (HomeResult<Settled>, Vec<&'static str>, Vec<Duration>) {
+fn settle(home: &FaultyHome, requests: Option<u32>) -> (HomeResult<Settled>, Vec<&'static str>, Vec<Duration>) {
     let mut pauses = Vec::new();
-    let settled = put_settled(home, own(), attempts, 1, &mut |pause| pauses.push(pause));
+    let settled = put_settled(home, &the_name(), own(), requests, &mut |pause| pauses.push(pause));
     (settled, home.requests.lock().clone(), pauses)
 }
 
@@ -97,10 +107,10 @@ fn a_free_name_takes_one_request_and_a_taken_one_two() {
     let home = FaultyHome::default();
     assert_eq!(settle(&home, Some(1)), (Ok(Settled::Own), vec!["put"], vec![]));
     let home = FaultyHome::default();
-    home.objects.put_new(&own().name, Bytes::from_static(b"nonce-B and content")).unwrap();
+    home.objects.put_new(&the_name(), Bytes::from_static(b"nonce-B and content")).unwrap();
     assert_eq!(
         settle(&home, Some(2)),
-        (Ok(Settled::Other(Bytes::from_static(b"nonce-B"))), vec!["put", "read"], vec![])
+        (Ok(Settled::Another(Bytes::from_static(b"nonce-B"))), vec!["put", "read"], vec![])
     );
 }
 
@@ -123,7 +133,7 @@ fn every_kind_of_lost_or_late_put_is_settled_as_ones_own() {
         let home = FaultyHome::new(faults);
         let (settled, requests, _) = settle(&home, Option::None);
         assert_eq!((settled, &*requests), (Ok(Settled::Own), expected), "{faults:?}");
-        assert_eq!(home.objects.get(&own().name).unwrap().unwrap(), own().bytes);
+        assert_eq!(home.objects.get(&the_name()).unwrap().unwrap(), own().bytes);
     }
 }
 
@@ -139,26 +149,25 @@ fn the_result_is_true_for_random_faults_and_two_writers() {
             (0..count).map(|_| kinds[(draw::bits(&mut state) % 7) as usize]).collect::<Vec<_>>()
         };
         let home = FaultyHome::new(&faults());
-        let other = NewObject { bytes: Bytes::from_static(b"nonce-B, and longer"), ..own() };
+        let other = object(b"nonce-B, and longer");
         // The two take turns: each sends a request and takes the answer, and then the other does.
-        let mut writers = [Settle::new(own(), None, seed), Settle::new(other, None, seed + 1)];
-        let mut steps = [Some(writers[0].start()), Some(writers[1].start())];
+        let (one, other) = (Settle::new(own()), Settle::new(other));
+        let (mut writers, mut steps) = ([one.0, other.0], [Some(one.1), Some(other.1)]);
         let mut results = [None, None];
         while results.iter().any(Option::is_none) {
             let turn = (draw::bits(&mut state) % 2) as usize;
             match steps[turn].take() {
-                Some(Step::End(end)) => results[turn] = Some(end),
-                Some(Step::Send(request) | Step::SendAfter(_, request)) => {
-                    steps[turn] = Some(writers[turn].answer(home.wait_for(request)));
-                }
+                Some(SettleStep::Settled(settled)) => results[turn] = Some(settled),
+                Some(SettleStep::WaitUntil(_)) => steps[turn] = Some(writers[turn].resumed()),
+                Some(request) => steps[turn] = Some(carry_out(&mut writers[turn], &home, &the_name(), request).0),
                 None => {}
             }
         }
-        let found = home.objects.get(&own().name).unwrap().unwrap();
+        let found = home.objects.get(&the_name()).unwrap().unwrap();
         let is_own = found == own().bytes;
-        let expected = |wins: bool| if wins { Settled::Own } else { Settled::Other(found.slice(..7)) };
-        assert_eq!(results[0], Some(Ok(expected(is_own))), "seed {seed}");
-        assert_eq!(results[1], Some(Ok(expected(!is_own))), "seed {seed}");
+        let expected = |wins: bool| if wins { Settled::Own } else { Settled::Another(found.slice(..7)) };
+        assert_eq!(results[0], Some(expected(is_own)), "seed {seed}");
+        assert_eq!(results[1], Some(expected(!is_own)), "seed {seed}");
         own_wins += u32::from(is_own);
         other_wins += u32::from(!is_own);
     }
@@ -166,7 +175,7 @@ fn the_result_is_true_for_random_faults_and_two_writers() {
 }
 
 #[test]
-fn after_the_last_attempt_the_error_says_whether_the_put_may_have_succeeded() {
+fn after_the_last_request_the_error_says_whether_the_put_may_have_succeeded() {
     use Fault::{Broken, Busy, Conflict, LostAnswer, LostRequest};
     let cases: [(&[Fault], u32, HomeErrorKind); 6] = [
         (&[Busy; 9], 4, HomeErrorKind::Unavailable),
@@ -176,44 +185,42 @@ fn after_the_last_attempt_the_error_says_whether_the_put_may_have_succeeded() {
         (&[LostAnswer, Broken], 4, HomeErrorKind::Unknown),
         (&[Conflict], 1, HomeErrorKind::Unknown),
     ];
-    for (faults, attempts, kind) in cases {
+    for (faults, most, kind) in cases {
         let home = FaultyHome::new(faults);
-        let (settled, requests, _) = settle(&home, Some(attempts));
+        let (settled, requests, _) = settle(&home, Some(most));
         assert_eq!(settled.unwrap_err().kind(), kind, "{faults:?}");
-        assert!(requests.len() <= attempts as usize, "{requests:?}");
+        assert!(requests.len() <= most as usize, "{requests:?}");
     }
     let (settled, requests, _) = settle(&FaultyHome::default(), Some(0));
     assert_eq!((settled.unwrap_err().kind(), requests.len()), (HomeErrorKind::Unavailable, 0));
 }
 
 #[test]
-fn pauses_double_up_to_a_second_and_differ_by_seed() {
+fn pauses_double_up_to_a_second_and_differ_by_writer() {
     let home = FaultyHome::new(&[Fault::Busy; 12]);
     let (settled, requests, pauses) = settle(&home, None);
     assert_eq!((settled, requests.len(), pauses.len()), (Ok(Settled::Own), 13, 12));
     for (at, pause) in pauses.iter().enumerate() {
-        let longest = (PAUSE_FIRST * (1 << at)).min(PAUSE_MAX);
+        let longest = Duration::from_micros((PAUSE_US_FIRST << at).min(PAUSE_US_MAX));
         assert!((longest / 2..=longest).contains(pause), "pause {at}: {pause:?}");
     }
     let mut others = Vec::new();
     let home = FaultyHome::new(&[Fault::Busy; 12]);
-    put_settled(&home, own(), None, 2, &mut |pause| others.push(pause)).unwrap();
+    let other = object(b"nonce-B and content");
+    put_settled(&home, &the_name(), other, None, &mut |pause| others.push(pause)).unwrap();
     assert!(pauses.iter().zip(&others).all(|(one, other)| one != other));
 }
 
 #[test]
 fn whole_objects_are_compared_with_their_lengths() {
     let home: Arc<dyn Home> = Arc::new(MemoryHome::new());
-    let all = |text: &'static str| NewObject {
-        name: name(&format!("whole/{}", text.len())),
-        bytes: Bytes::from_static(text.as_bytes()),
-        identity_bytes: usize::MAX,
+    let settle = |text: &'static str| {
+        let object = NewObject { bytes: Bytes::from_static(text.as_bytes()), likeness: Likeness::Whole };
+        put_settled(&*home, &the_name(), object, Some(2), &mut |_| {}).unwrap()
     };
-    let settle = |object| put_settled(&*home, object, Some(2), 0, &mut |_| {}).unwrap();
-    assert_eq!(settle(all("abc")), Settled::Own);
-    assert_eq!(settle(all("abc")), Settled::Own, "equal bytes are one's own, so they need a nonce");
-    let longer = NewObject { name: name("whole/3"), ..all("ab") };
-    assert_eq!(settle(longer), Settled::Other(Bytes::from_static(b"abc")));
-    let shorter = NewObject { name: name("whole/3"), ..all("abcd") };
-    assert_eq!(settle(shorter), Settled::Other(Bytes::from_static(b"abc")));
+    assert_eq!(settle("abc"), Settled::Own);
+    assert_eq!(settle("abc"), Settled::Own, "equal bytes are one's own, so they need a nonce");
+    for other in ["ab", "abcd", "abd"] {
+        assert_eq!(settle(other), Settled::Another(Bytes::from_static(b"abc")));
+    }
 }

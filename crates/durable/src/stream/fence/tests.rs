@@ -2,15 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use super::super::format::Batch;
-use super::super::settle::PutAnswer;
+use super::super::format::{Batch, decode};
 use super::*;
+use crate::home::Put;
 
 const LEASE_US: u64 = 300_000;
 
 /// A manifest is a text of numbers: `owner stream floor stream floor …`.
-#[derive(Debug)]
-struct Numbers;
+#[derive(Debug, Default)]
+struct Numbers {
+    /// The ends of streams that it knows.
+    ends: Vec<(u64, u64)>,
+}
+
+impl Numbers {
+    fn end_of(&self, incarnation: u64) -> Option<u64> {
+        self.ends.iter().find(|(stream, _)| *stream == incarnation).map(|(_, end)| *end)
+    }
+}
 
 fn numbers(manifest: &[u8]) -> Result<Vec<u64>> {
     let text = std::str::from_utf8(manifest).map_err(|error| Error::new(ErrorKind::Damaged, error.to_string()))?;
@@ -18,9 +27,11 @@ fn numbers(manifest: &[u8]) -> Result<Vec<u64>> {
 }
 
 impl Manifests for Numbers {
-    fn streams(&self, manifest: &[u8]) -> Result<Vec<ListedStream>> {
-        let pairs = numbers(manifest)?;
-        Ok(pairs[1..].chunks(2).map(|pair| ListedStream { incarnation: pair[0], floor: pair[1] }).collect())
+    fn view(&self, manifest: &[u8]) -> Result<ManifestView> {
+        let numbers = numbers(manifest)?;
+        let stream = |pair: &[u64]| ListedStream { incarnation: pair[0], floor: pair[1], end: self.end_of(pair[0]) };
+        let streams = numbers[1..].chunks(2).map(stream).collect();
+        Ok(ManifestView { database: database(), owner: numbers[0], streams })
     }
 
     fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
@@ -31,13 +42,13 @@ impl Manifests for Numbers {
     }
 }
 
-type Objects = BTreeMap<String, Arc<[u8]>>;
+type Objects = BTreeMap<String, Bytes>;
 
 fn database() -> Uuid {
     Uuid::from_u128(5)
 }
 
-fn object(incarnation: u64, seq: u64, previous: u32, content: Content) -> Arc<[u8]> {
+fn object(incarnation: u64, seq: u64, previous: u32, content: Content) -> Bytes {
     let place = Place { database: database(), incarnation, seq, nonce: [3; 16], previous };
     encode(&Header { place, cut_us: 0, content }, &[]).into()
 }
@@ -57,7 +68,7 @@ fn put_stream(objects: &mut Objects, incarnation: u64, from: u64, to: u64) -> u3
 fn graph() -> Objects {
     let mut objects = Objects::new();
     for incarnation in 1..=3 {
-        objects.insert(node_name(incarnation), [incarnation as u8].into());
+        objects.insert(node_name(incarnation), vec![incarnation as u8].into());
     }
     objects.insert(manifest_name(6), b"2 2 1".as_slice().into());
     objects.insert(manifest_name(7), b"3 2 5 3 1".as_slice().into());
@@ -66,30 +77,36 @@ fn graph() -> Objects {
 
 fn answer(objects: &mut Objects, request: &Request) -> Answer {
     match request {
-        Request::PutNew { name, .. } if objects.contains_key(name) => Answer::Put(PutAnswer::Taken),
+        Request::PutNew { name, .. } if objects.contains_key(name) => Answer::Put(Ok(Put::Taken)),
         Request::PutNew { name, bytes } => {
             objects.insert(name.clone(), bytes.clone());
-            Answer::Put(PutAnswer::Done)
+            Answer::Put(Ok(Put::Done))
         }
         Request::Read { name, bytes_max } => Answer::Read(match objects.get(name) {
-            None => ReadAnswer::Absent,
-            Some(bytes) => ReadAnswer::Found(bytes[..bytes_max.unwrap_or(bytes.len()).min(bytes.len())].into()),
+            None => Ok(None),
+            Some(bytes) => Ok(Some(bytes.slice(..bytes_max.unwrap_or(bytes.len()).min(bytes.len())))),
         }),
         Request::List { directory } => {
             let of = objects.keys().filter(|name| name.starts_with(directory.as_str()));
-            Answer::List(ListAnswer::Names(of.rev().cloned().collect()))
+            Answer::List(Ok(of.rev().cloned().collect()))
         }
     }
 }
 
 /// Takes over. Before each request is carried out, `before` may change the objects. Returns the names of the puts.
-fn take_over(
+fn take_over(objects: &mut Objects, before: impl FnMut(&Request, &mut Objects)) -> (Result<TakenOver>, Vec<String>) {
+    take_over_with(objects, Vec::new(), before)
+}
+
+/// The same, with manifests that know these ends of streams.
+fn take_over_with(
     objects: &mut Objects,
+    ends: Vec<(u64, u64)>,
     mut before: impl FnMut(&Request, &mut Objects),
 ) -> (Result<TakenOver>, Vec<String>) {
     let node = b"me".as_slice().into();
-    let start = TakeOverStart { database: database(), node, nonce_seed: [7; 16], lease_us: LEASE_US };
-    let (mut take_over, mut step) = TakeOver::new(start, Numbers);
+    let start = TakeOverStart { node, nonce_seed: [7; 16], lease_us: LEASE_US };
+    let (mut take_over, mut step) = TakeOver::new(start, Numbers { ends });
     let (mut now_us, mut puts) = (1_000_000, Vec::new());
     loop {
         step = match step {
@@ -218,4 +235,29 @@ fn a_bit_that_flips_on_the_way_is_read_again() {
         }
     });
     assert_eq!(taken.unwrap().tails[0].end, StreamEnd::Fin);
+}
+
+#[test]
+fn a_stream_whose_end_is_known_must_be_whole() {
+    let whole = || {
+        let mut objects = graph();
+        for incarnation in 2..=3 {
+            let sum = put_stream(&mut objects, incarnation, 5, 6);
+            objects.insert(stream_name(incarnation, 7), object(incarnation, 7, sum, Content::Fin));
+        }
+        objects.insert(manifest_name(7), Bytes::from_static(b"3 2 5 3 5"));
+        objects
+    };
+    let (taken, puts) = take_over_with(&mut whole(), vec![(2, 7)], |_, _| {});
+    assert_eq!((taken.unwrap().tails.len(), puts.len()), (2, 2), "no FENCE is put");
+    for (end, lost, expected) in
+        [(7, 6, "is missing"), (7, 7, "is missing"), (6, 0, "should end"), (8, 0, "should end")]
+    {
+        let mut objects = whole();
+        objects.remove(&stream_name(2, lost));
+        let (taken, puts) = take_over_with(&mut objects, vec![(2, end)], |_, _| {});
+        let error = taken.unwrap_err();
+        assert!(error.kind() == ErrorKind::Damaged && error.to_string().contains(expected), "{error}");
+        assert_eq!(puts.len(), 2, "no FENCE takes the name of a lost object");
+    }
 }

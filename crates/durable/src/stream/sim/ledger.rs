@@ -156,7 +156,7 @@ fn commits_of(object: &[u8]) -> Vec<CommitId> {
 mod tests {
     use super::super::super::fence::{StreamEnd, StreamTail};
     use super::super::super::format::{Batch, Content, Header, Place, encode};
-    use super::super::owner::database;
+    use super::super::manifest::database;
     use super::*;
 
     /// A take-over with these commits in the checkpoint and in an object of a stream.
@@ -167,7 +167,8 @@ mod tests {
         let tail = StreamTail { incarnation: 1, objects: vec![object.into()], end_seq: 2, end: StreamEnd::Fin };
         let covered = covered.iter().copied().collect();
         let manifest = SimManifest { covered, ..SimManifest::default() }.bytes().into();
-        TakenOver { incarnation: claim, manifest_number: claim, manifest, tails: vec![tail], held_until_us: 0 }
+        let (database, tails) = (database(), vec![tail]);
+        TakenOver { database, incarnation: claim, manifest_number: claim, manifest, tails, held_until_us: 0 }
     }
 
     fn ledger() -> Ledger {

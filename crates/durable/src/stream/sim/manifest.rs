@@ -4,8 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mangrove_graph::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
-use super::super::fence::{ListedStream, Manifests};
+use super::super::fence::{ListedStream, ManifestView, Manifests};
+
+/// The database of all owners.
+pub(super) fn database() -> Uuid {
+    Uuid::from_u128(0xda7a_ba5e)
+}
 
 /// A commit of a simulated client.
 pub(super) type CommitId = u64;
@@ -36,9 +42,10 @@ impl SimManifest {
 pub(super) struct SimManifests;
 
 impl Manifests for SimManifests {
-    fn streams(&self, manifest: &[u8]) -> Result<Vec<ListedStream>> {
-        let streams = SimManifest::read(manifest)?.streams;
-        Ok(streams.into_iter().map(|(incarnation, floor)| ListedStream { incarnation, floor }).collect())
+    fn view(&self, manifest: &[u8]) -> Result<ManifestView> {
+        let SimManifest { owner, streams, .. } = SimManifest::read(manifest)?;
+        let listed = |(incarnation, floor)| ListedStream { incarnation, floor, end: None };
+        Ok(ManifestView { database: database(), owner, streams: streams.into_iter().map(listed).collect() })
     }
 
     fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {

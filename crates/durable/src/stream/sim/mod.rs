@@ -18,12 +18,12 @@ use rand::{Rng, SeedableRng};
 
 use super::format::{Content, decode};
 use super::names::{manifest_name, manifest_number, stream_place};
-use super::settle::PutAnswer;
 use super::writer::WriterOptions;
 use super::{Answer, Now, Rules};
+use crate::home::{HomeErrorKind, Put};
 use ledger::{Checked, Ledger, Violation};
 use manifest::SimManifest;
-use owner::{Owner, Phase, Purpose, unknown};
+use owner::{Owner, Phase, Purpose, failed};
 use store::{Ask, Fate, Heard, Hears, SimStore, draw_fate};
 
 const MS: u64 = 1_000;
@@ -166,6 +166,7 @@ fn run(seed: u64, scenario: Scenario) -> Result<Tally, Violation> {
         lease_us: [150 * MS, 300 * MS, 1_000 * MS][rng.random_range(0..3)],
         interval_us: [0, 0, 0, 20 * MS][rng.random_range(0..4)],
         puts_per_second: None,
+        ..WriterOptions::default()
     };
     let end = rng.random_range(4_000 * MS..16_000 * MS);
     let mut sim = Sim {
@@ -319,8 +320,9 @@ impl Sim {
                 if let Some(sent) = self.sent.remove(&request) {
                     let heard = match (sent.hears, sent.answer) {
                         (Hears::TrueAnswer, Some(answer)) => answer,
-                        (Hears::Conflict, _) => Heard::Answer(Answer::Put(PutAnswer::Taken)),
-                        (Hears::TrueAnswer | Hears::Unknown, _) => unknown(&sent.ask),
+                        (Hears::Conflict, _) => Heard::Answer(Answer::Put(Ok(Put::Taken))),
+                        (Hears::Busy, _) => failed(&sent.ask, HomeErrorKind::Unavailable),
+                        (Hears::TrueAnswer | Hears::Unknown, _) => failed(&sent.ask, HomeErrorKind::Unknown),
                     };
                     owner.heard(sent.purpose, heard, now, ledger)?;
                 }
@@ -380,7 +382,7 @@ impl Sim {
     fn execute(&mut self, request: u64, answers: bool) {
         let Some(ask) = self.asks.get(&request) else { return };
         let heard = self.store.execute(ask, &mut self.rng);
-        if let (Ask::Request(super::Request::PutNew { name, bytes }), Heard::Answer(Answer::Put(PutAnswer::Done))) =
+        if let (Ask::Request(super::Request::PutNew { name, bytes }), Heard::Answer(Answer::Put(Ok(Put::Done)))) =
             (ask, &heard)
         {
             self.tally.objects += 1;
@@ -403,7 +405,7 @@ impl Sim {
         }
         process.has_counted_stop = true;
         self.tally.fenced += 1;
-        let is_fence = |(name, bytes): (&String, &std::sync::Arc<[u8]>)| {
+        let is_fence = |(name, bytes): (&String, &bytes::Bytes)| {
             stream_place(name).is_some_and(|(stream, _)| stream == incarnation)
                 && decode(bytes).is_ok_and(|(header, _)| matches!(header.content, Content::Fence { .. }))
         };

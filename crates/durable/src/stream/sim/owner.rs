@@ -4,19 +4,20 @@
 //! the simulation carries out.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use uuid::Uuid;
+use bytes::Bytes;
 
 use super::super::fence::{TakeOver, TakeOverStart, TakenOver};
+use super::super::format::{END_BYTES_MAX, new_object};
 use super::super::manifest_put::{ManifestOutcome, ManifestPut};
 use super::super::names::{MANIFESTS, STREAMS, manifest_name, manifest_number, stream_name, stream_place};
-use super::super::settle::{Likeness, PutAnswer, ReadAnswer, Settle, SettleStep};
 use super::super::writer::{Action, HandedOver, ReadPermit, StreamFloor, StreamStart, Writer, WriterOptions};
-use super::super::{Answer, ListAnswer, Now, Request, Rules, Step};
+use super::super::{Answer, Now, Request, Rules, Step};
 use super::ledger::{Checked, Ledger, Violation};
-use super::manifest::{CommitId, SimManifest, SimManifests};
+use super::manifest::{CommitId, SimManifest, SimManifests, database};
 use super::store::{Ask, Heard};
+use crate::home::settle::{Settle, SettleStep};
+use crate::home::{HomeError, HomeErrorKind};
 
 /// Reads that wait at an owner.
 const READS_MAX: usize = 8;
@@ -98,16 +99,11 @@ pub(super) struct Owner {
     orders: Vec<Order>,
 }
 
-pub(super) fn database() -> Uuid {
-    Uuid::from_u128(0xda7a_ba5e)
-}
-
 impl Owner {
     /// An owner that begins to take over. `seed` is different for each.
     pub(super) fn new(seed: u64, options: WriterOptions, rules: Rules) -> Self {
         let start = TakeOverStart {
-            database: database(),
-            node: seed.to_le_bytes().into(),
+            node: seed.to_le_bytes().to_vec().into(),
             nonce_seed: nonce_seed(seed),
             lease_us: options.lease_us,
         };
@@ -154,10 +150,10 @@ impl Owner {
                 let Some(settle) = running.settles.get_mut(&seq) else { return Ok(()) };
                 let step = match answer {
                     Answer::Put(answer) => {
-                        if let PutAnswer::Unknown(cause) = &answer {
-                            running.writer.troubled(seq, cause);
+                        if let Err(error) = &answer {
+                            running.writer.troubled(seq, error.message());
                         }
-                        settle.put_answered(&answer)
+                        settle.put_answered(&answer, now.us)
                     }
                     Answer::Read(answer) => settle.read_answered(answer, now.us),
                     Answer::List(_) => return Ok(()),
@@ -177,7 +173,7 @@ impl Owner {
                 }
             }
             (Phase::Running(_), Purpose::Collection) => {
-                if let Answer::List(ListAnswer::Names(names)) = answer {
+                if let Answer::List(Ok(names)) = answer {
                     self.collect(&names);
                 }
             }
@@ -268,7 +264,7 @@ impl Owner {
         manifest.ended.extend(&running.ends);
         manifest.covered = running.recovered.clone();
         manifest.covered.extend(running.own.range(..=through));
-        let bytes: Arc<[u8]> = manifest.bytes().into();
+        let bytes: Bytes = manifest.bytes().into();
         let (put, step) = ManifestPut::with_rules(running.number + 1, bytes, self.rules);
         running.checkpoint = Some(Checkpoint { put, manifest });
         self.checkpoint_step(step);
@@ -389,15 +385,15 @@ impl Owner {
             let Phase::Running(running) = &mut self.phase else { return Ok(()) };
             match action {
                 Action::Put { seq, bytes, .. } => {
-                    let (settle, first) = Settle::with_rules(bytes, Likeness::Stream, self.rules);
+                    let (settle, first) = Settle::with_rules(new_object(bytes), self.rules.settle);
                     running.settles.insert(seq, settle);
                     self.object_step(seq, first, now, ledger)?;
                 }
                 Action::Probe { name } => {
-                    let bytes_max = Some(super::super::format::END_BYTES_MAX);
+                    let bytes_max = Some(END_BYTES_MAX);
                     self.order(Purpose::Probe, Request::Read { name, bytes_max });
                 }
-                Action::Acknowledge { through } => {
+                Action::Acknowledge { through, .. } => {
                     let commits: Vec<CommitId> = running
                         .own
                         .range(..=through)
@@ -457,13 +453,13 @@ fn nonce_seed(seed: u64) -> [u8; 16] {
     bytes
 }
 
-/// The answer "unknown" to a request.
-pub(super) fn unknown(ask: &Ask) -> Heard {
-    let cause = "time-out".to_owned();
+/// The answer to a request that failed in this way.
+pub(super) fn failed(ask: &Ask, kind: HomeErrorKind) -> Heard {
+    let error = HomeError::new(kind, format!("the request was {kind:?}"));
     Heard::Answer(match ask {
         Ask::Delete(_) => return Heard::Deleted,
-        Ask::Request(Request::PutNew { .. }) => Answer::Put(PutAnswer::Unknown(cause)),
-        Ask::Request(Request::Read { .. }) => Answer::Read(ReadAnswer::Unknown(cause)),
-        Ask::Request(Request::List { .. }) => Answer::List(ListAnswer::Unknown(cause)),
+        Ask::Request(Request::PutNew { .. }) => Answer::Put(Err(error)),
+        Ask::Request(Request::Read { .. }) => Answer::Read(Err(error)),
+        Ask::Request(Request::List { .. }) => Answer::List(Err(error)),
     })
 }

@@ -1,13 +1,13 @@
 //! A store in memory whose answers and effects come apart, by seed.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use bytes::Bytes;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-use super::super::settle::{PutAnswer, ReadAnswer};
-use super::super::{Answer, ListAnswer, Request};
+use super::super::{Answer, Request};
+use crate::home::Put;
 
 /// A request of an owner.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(super) enum Heard {
 /// The objects by name.
 #[derive(Debug, Default)]
 pub(super) struct SimStore {
-    pub(super) objects: BTreeMap<String, Arc<[u8]>>,
+    pub(super) objects: BTreeMap<String, Bytes>,
 }
 
 impl SimStore {
@@ -40,16 +40,16 @@ impl SimStore {
             Ask::Request(request) => request,
         };
         Heard::Answer(match request {
-            Request::PutNew { name, .. } if self.objects.contains_key(name) => Answer::Put(PutAnswer::Taken),
+            Request::PutNew { name, .. } if self.objects.contains_key(name) => Answer::Put(Ok(Put::Taken)),
             Request::PutNew { name, bytes } => {
                 self.objects.insert(name.clone(), bytes.clone());
-                Answer::Put(PutAnswer::Done)
+                Answer::Put(Ok(Put::Done))
             }
             Request::Read { name, bytes_max } => Answer::Read(match self.objects.get(name) {
-                None => ReadAnswer::Absent,
+                None => Ok(None),
                 Some(bytes) => {
                     let end = bytes_max.unwrap_or(bytes.len()).min(bytes.len());
-                    ReadAnswer::Found(bytes[..end].into())
+                    Ok(Some(bytes.slice(..end)))
                 }
             }),
             Request::List { directory } => {
@@ -59,7 +59,7 @@ impl SimStore {
                 for at in (1..names.len()).rev() {
                     names.swap(at, rng.random_range(0..=at));
                 }
-                Answer::List(ListAnswer::Names(names))
+                Answer::List(Ok(names))
             }
         })
     }
@@ -82,6 +82,8 @@ pub(super) enum Hears {
     TrueAnswer,
     /// That the outcome is unknown.
     Unknown,
+    /// That the store was too busy, and did nothing.
+    Busy,
     /// "Taken", although the store did nothing.
     Conflict,
 }
@@ -119,8 +121,9 @@ pub(super) fn draw_fate(ask: &Ask, faults: u32, rng: &mut SmallRng) -> Fate {
         12..15 => fate(vec![there, much_later], soon, Hears::TrueAnswer),
         // A conflict is reported as "taken".
         15..17 if is_put => fate(vec![], soon, Hears::Conflict),
-        // The store is too busy, or fails after it has done its work.
-        15..18 => fate(vec![], there, Hears::Unknown),
+        // The store is too busy.
+        15..18 => fate(vec![], there, Hears::Busy),
+        // The store fails after it has done its work.
         _ => fate(vec![there], soon, Hears::Unknown),
     }
 }

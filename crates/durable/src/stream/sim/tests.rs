@@ -2,7 +2,9 @@
 
 use mangrove_testdata::{case_count, first_seed};
 
+use super::super::format::with_nonce;
 use super::*;
+use crate::home::settle::SettleRules;
 
 /// Histories that each test tries in CI.
 const IN_CI: u64 = 300;
@@ -71,13 +73,23 @@ fn noticed(rules: Rules) -> Option<(u64, String)> {
     })
 }
 
+/// The object with another nonce for each retry.
+fn with_other_nonce(object: &[u8], retry: u32) -> Vec<u8> {
+    let mut nonce = [0; 16];
+    nonce[..4].copy_from_slice(&retry.to_le_bytes());
+    with_nonce(object, nonce)
+}
+
 #[test]
 fn every_broken_rule_is_noticed() {
     let all = Rules::default();
     let mutations = [
         ("acknowledges after a gap", Rules { acknowledges_prefix: false, ..all }),
-        ("a new nonce at a retry", Rules { keeps_nonce: false, ..all }),
-        ("'taken' is believed", Rules { settles_taken: false, ..all }),
+        (
+            "a new nonce at a retry",
+            Rules { settle: SettleRules { changes_retry: Some(with_other_nonce), ..all.settle }, ..all },
+        ),
+        ("'taken' is believed", Rules { settle: SettleRules { checks_taken: false, ..all.settle }, ..all }),
         ("fences before it claims the manifest", Rules { claims_first: false, ..all }),
         ("fences from the first object", Rules { fences_from_floor: false, ..all }),
         ("a manifest counts without a look", Rules { looks_for_larger: false, ..all }),

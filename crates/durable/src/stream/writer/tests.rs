@@ -1,9 +1,16 @@
 //! The rules of a writer, one by one.
 
-use super::super::format::END_BYTES_MAX;
+use std::collections::BTreeMap;
+
+use mangrove_graph::{Error, ErrorKind, TabletId};
+
+use super::super::format::{Batch, END_BYTES_MAX, decode};
 use super::*;
+use crate::home::{HomeError, HomeErrorKind};
 
 const MS: u64 = 1_000;
+/// How long a put may be unsettled, by default.
+const UNSETTLED_US_MAX: u64 = 5_000_000;
 
 fn at(us: u64) -> Now {
     Now { us, unix_us: 1_763_850_000_000_000 + us }
@@ -20,7 +27,7 @@ fn commit(ts: u64, bytes: usize) -> HandedOver {
 /// A writer with what it has put, and the actions that are no puts.
 struct Harness {
     writer: Writer,
-    puts: BTreeMap<u64, Arc<[u8]>>,
+    puts: BTreeMap<u64, Bytes>,
     other: Vec<Action>,
 }
 
@@ -61,7 +68,7 @@ impl Harness {
     }
 
     fn settle(&mut self, seq: u64, us: u64) {
-        let actions = self.writer.settled(seq, &Settled::Ours, at(us));
+        let actions = self.writer.settled(seq, &Settled::Own, at(us));
         self.take(actions);
     }
 
@@ -79,12 +86,12 @@ impl Harness {
     fn acknowledged(&self) -> Vec<u64> {
         self.other
             .iter()
-            .filter_map(|action| if let Action::Acknowledge { through } = action { Some(*through) } else { None })
+            .filter_map(|action| if let Action::Acknowledge { through, .. } = action { Some(*through) } else { None })
             .collect()
     }
 }
 
-fn end(content: Content) -> Arc<[u8]> {
+fn end(content: Content) -> Bytes {
     let place = Place { database: Uuid::from_u128(1), incarnation: 4, seq: 2, nonce: [1; 16], previous: 0 };
     encode(&Header { place, cut_us: 0, content }, &[]).into()
 }
@@ -97,7 +104,7 @@ fn the_first_object_is_empty_and_objects_form_a_chain() {
     let (header, records) = decode(&harness.puts[&2]).unwrap();
     assert_eq!(header.place.previous, header_sum(&harness.puts[&1]));
     assert_ne!(header.place.nonce, decode(&harness.puts[&1]).unwrap().0.place.nonce);
-    assert_eq!(records, [101; 3]);
+    assert_eq!(&*records, [101; 3]);
     let batch = Batch { first_ts: 101, last_ts: 101, through: 101, commits: 1, tablets: [TabletId(1)].into() };
     assert_eq!(header.content, Content::Records(batch));
 }
@@ -112,9 +119,40 @@ fn commits_wait_for_the_watermark_and_are_put_in_order() {
     let actions = harness.writer.watermark(103, at(31 * MS));
     harness.take(actions);
     let (_, records) = decode(&harness.puts[&2]).unwrap();
-    assert_eq!((records, harness.batch(2).through), (&[102, 103][..], 103));
+    assert_eq!((&*records, harness.batch(2).through), (&[102, 103][..], 103));
     harness.settle(2, 50 * MS);
     assert_eq!((harness.acknowledged(), harness.puts.len()), (vec![103], 2));
+}
+
+#[test]
+fn records_without_a_commit_begin_the_next_object() {
+    let mut harness = Harness::running();
+    let (number, actions) = harness.writer.lead(b"names", false, at(30 * MS));
+    assert_eq!((number, actions), (1, vec![]), "nobody waits for names");
+    let (number, actions) = harness.writer.lead(b" index", true, at(31 * MS));
+    harness.take(actions);
+    let (_, records) = decode(&harness.puts[&2]).unwrap();
+    assert_eq!(
+        (number, &*records, harness.batch(2)),
+        (2, &b"names index"[..], Batch { through: 100, ..Batch::default() })
+    );
+    // The first object is in flight, so these wait for half of the usual time of a put.
+    let (_, actions) = harness.writer.lead(b"more", false, at(32 * MS));
+    harness.take(actions);
+    harness.commit(101, 1, 33 * MS);
+    harness.settle(2, 50 * MS);
+    assert_eq!(harness.other, [Action::Acknowledge { through: 100, leading: 2 }]);
+    let (_, records) = decode(&harness.puts[&3]).unwrap();
+    assert_eq!(&*records, [b"more", &[101][..]].concat());
+    harness.settle(3, 70 * MS);
+    assert_eq!(harness.other[1], Action::Acknowledge { through: 101, leading: 3 });
+    let status = harness.writer.status(at(70 * MS));
+    let counts = WriterCounts { objects: 3, bytes: status.counts.bytes, commits: 1, record_bytes: 16 };
+    assert_eq!((status.counts, status.waiting_bytes, status.in_flight), (counts, 0, 0));
+    // FIN waits for what somebody waits for.
+    let actions = harness.writer.finish(at(80 * MS));
+    harness.take(actions);
+    assert_eq!(decode(&harness.puts[&4]).unwrap().0.content, Content::Fin);
 }
 
 #[test]
@@ -189,7 +227,7 @@ fn a_stalled_writer_refuses_and_goes_on_by_itself() {
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
     assert!(error.message().contains("for 7.2 s (connection refused)"), "{}", error.message());
     harness.settle(2, 30 * MS + 9_000_000);
-    assert_eq!(harness.other, [Action::Stall, Action::Acknowledge { through: 101 }, Action::Resume]);
+    assert_eq!(harness.other, [Action::Stall, Action::Acknowledge { through: 101, leading: 0 }, Action::Resume]);
     assert_eq!(harness.writer.admit(at(10_000_000)), Ok(()));
 }
 
@@ -242,7 +280,7 @@ fn the_end_comes_after_everything_is_acknowledged() {
     assert_eq!(fin.content, Content::Fin);
     assert!(harness.puts[&4].len() <= END_BYTES_MAX);
     harness.settle(4, 50 * MS);
-    let acknowledge = |through| Action::Acknowledge { through };
+    let acknowledge = |through| Action::Acknowledge { through, leading: 0 };
     assert_eq!(harness.other, [acknowledge(101), acknowledge(102), Action::Finish]);
     assert_eq!(harness.writer.wake_at_us(), None);
 }
@@ -280,13 +318,13 @@ fn an_idle_writer_looks_at_the_next_name_when_a_reader_asks() {
     let probe = Action::Probe { name: stream_name(4, 2) };
     assert_eq!(harness.writer.ask_to_read(at(400 * MS)), (ReadPermit::Later(None), vec![probe.clone()]));
     assert_eq!(harness.writer.ask_to_read(at(401 * MS)), (ReadPermit::Later(None), vec![]));
-    let actions = harness.writer.probed(&ReadAnswer::Absent, at(410 * MS));
+    let actions = harness.writer.probed(&Ok(None), at(410 * MS));
     assert_eq!(actions, []);
     assert_eq!(harness.writer.ask_to_read(at(699 * MS)).0, ReadPermit::Granted);
     assert_eq!(harness.writer.ask_to_read(at(700 * MS)).1, vec![probe.clone()]);
-    harness.writer.probed(&ReadAnswer::Unknown("time-out".into()), at(800 * MS));
+    harness.writer.probed(&Err(HomeError::new(HomeErrorKind::Unknown, "time-out")), at(800 * MS));
     assert_eq!(harness.writer.ask_to_read(at(800 * MS)).1, [probe]);
-    let found = ReadAnswer::Found(end(Content::Fence { by: 6 }));
+    let found = Ok(Some(end(Content::Fence { by: 6 })));
     assert_eq!(harness.writer.probed(&found, at(810 * MS)), [Action::Stop { by: Some(6) }]);
 }
 
@@ -295,7 +333,7 @@ fn a_look_that_finds_the_writer_s_own_object_is_no_end() {
     let mut harness = Harness::running();
     harness.writer.ask_to_read(at(400 * MS));
     harness.commit(101, 1, 401 * MS);
-    let found = ReadAnswer::Found(harness.puts[&2].clone());
+    let found = Ok(Some(harness.puts[&2].clone()));
     let actions = harness.writer.probed(&found, at(410 * MS));
     assert_eq!(actions, []);
     harness.settle(2, 420 * MS);

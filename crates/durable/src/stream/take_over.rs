@@ -1,0 +1,179 @@
+//! Take-overs and puts of manifests on a thread that waits for the home.
+//!
+//! The steps are those of [`super::fence`] and [`super::manifest_put`]. This module sends their requests, waits for
+//! their pauses, and gives up when the home refuses, or fails for longer than its caller has patience. Nothing is lost
+//! then: another attempt begins anew, with the next incarnation.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mangrove_graph::{Error, Result};
+
+use super::fence::{Manifests, TakeOver, TakeOverStart, TakenOver};
+use super::manifest_put::{ManifestOutcome, ManifestPut};
+use super::names::{stream_name, stream_place};
+use super::request::{Answer, Request, Step};
+use super::{ask, clock};
+use crate::home::{Home, HomeError, HomeResult};
+
+/// Objects of a stream that are read ahead at most.
+const READ_AHEAD_MAX: u64 = 64;
+
+/// Takes a graph over: claims an incarnation and the manifest, ends the streams of earlier owners, and reads their
+/// tails. Fails with the error of the home if it has failed for longer than `patience`, or if another attempt would
+/// fail too.
+///
+/// # Errors
+///
+/// If there is no graph, if the manifest or a stream is damaged, or if the home fails.
+pub fn take_over<M: Manifests>(
+    home: &dyn Home,
+    start: TakeOverStart,
+    manifests: M,
+    patience: Duration,
+) -> Result<TakenOver> {
+    let (take_over, first) = TakeOver::new(start, manifests);
+    drive(home, take_over, first, patience)
+}
+
+/// Puts a manifest, and looks whether it counts (LOG-56). After an error, that is not known.
+///
+/// # Errors
+///
+/// If the home refuses, or has failed for longer than `patience`.
+pub fn put_manifest(home: &dyn Home, number: u64, bytes: Bytes, patience: Duration) -> Result<ManifestOutcome> {
+    let (put, first) = ManifestPut::new(number, bytes);
+    drive(home, put, first, patience)
+}
+
+/// Work that goes step by step.
+trait Work {
+    type Done;
+    fn answered(&mut self, answer: Answer, now_us: u64) -> Step<Self::Done>;
+    fn resumed(&mut self, now_us: u64) -> Step<Self::Done>;
+}
+
+impl<M: Manifests> Work for TakeOver<M> {
+    type Done = TakenOver;
+
+    fn answered(&mut self, answer: Answer, now_us: u64) -> Step<TakenOver> {
+        TakeOver::answered(self, answer, now_us)
+    }
+
+    fn resumed(&mut self, now_us: u64) -> Step<TakenOver> {
+        TakeOver::resumed(self, now_us)
+    }
+}
+
+impl Work for ManifestPut {
+    type Done = ManifestOutcome;
+
+    fn answered(&mut self, answer: Answer, now_us: u64) -> Step<ManifestOutcome> {
+        ManifestPut::answered(self, answer, now_us)
+    }
+
+    fn resumed(&mut self, _: u64) -> Step<ManifestOutcome> {
+        ManifestPut::resumed(self)
+    }
+}
+
+fn drive<W: Work>(home: &dyn Home, mut work: W, first: Step<W::Done>, patience: Duration) -> Result<W::Done> {
+    let mut ahead = ReadAhead { home, under_way: BTreeMap::new(), count: 1 };
+    let mut failing_since_us = None;
+    let mut step = first;
+    loop {
+        step = match step {
+            Step::Done(done) => return Ok(done),
+            Step::Failed(error) => return Err(error),
+            Step::WaitUntil(us) => {
+                std::thread::sleep(clock::until(us));
+                work.resumed(clock::now().us)
+            }
+            Step::Ask(request) => {
+                let answer = match request {
+                    Request::Read { name, bytes_max: None } => Answer::Read(ahead.read(name)),
+                    request => ask::send_and_wait(home, request),
+                };
+                let now_us = clock::now().us;
+                match error_of(&answer) {
+                    None => failing_since_us = None,
+                    Some(error) => {
+                        let since_us = *failing_since_us.get_or_insert(now_us);
+                        let is_over = now_us.saturating_sub(since_us) >= patience.as_micros() as u64;
+                        if is_over || !error.kind().is_passing() {
+                            return Err(Error::from(error.clone()));
+                        }
+                    }
+                }
+                work.answered(answer, now_us)
+            }
+        };
+    }
+}
+
+fn error_of(answer: &Answer) -> Option<&HomeError> {
+    match answer {
+        Answer::Put(answer) => answer.as_ref().err(),
+        Answer::Read(answer) => answer.as_ref().err(),
+        Answer::List(answer) => answer.as_ref().err(),
+    }
+}
+
+type ReadAnswer = HomeResult<Option<Bytes>>;
+
+/// Reads of whole objects, with the next objects of the same stream read ahead.
+struct ReadAhead<'a> {
+    home: &'a dyn Home,
+    /// By place.
+    under_way: BTreeMap<(u64, u64), Receiver<ReadAnswer>>,
+    /// How many objects are read ahead. It doubles with each object that is found, so a short tail costs few reads.
+    count: u64,
+}
+
+impl fmt::Debug for ReadAhead<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadAhead").field("under_way", &self.under_way.keys()).finish_non_exhaustive()
+    }
+}
+
+impl ReadAhead<'_> {
+    fn read(&mut self, name: String) -> ReadAnswer {
+        let Some((incarnation, seq)) = stream_place(&name) else { return ask::read_whole(self.home, name) };
+        self.under_way.retain(|place, _| place.0 == incarnation && place.1 >= seq);
+        if self.under_way.is_empty() {
+            self.count = 1;
+        }
+        let early = self.under_way.remove(&(incarnation, seq));
+        for next in seq.saturating_add(1)..=seq.saturating_add(self.count) {
+            let home = self.home;
+            self.under_way.entry((incarnation, next)).or_insert_with(|| begin(home, stream_name(incarnation, next)));
+        }
+        // An object that was found is what it is. A name that was free then may be taken since.
+        let found = match early.and_then(|early| early.recv().ok()) {
+            Some(Ok(Some(bytes))) => Ok(Some(bytes)),
+            _ => ask::read_whole(self.home, name),
+        };
+        if matches!(found, Ok(Some(_))) {
+            self.count = (self.count * 2).min(READ_AHEAD_MAX);
+        }
+        found
+    }
+}
+
+/// Begins to read an object.
+fn begin(home: &dyn Home, name: String) -> Receiver<ReadAnswer> {
+    let (sender, answers) = sync_channel(1);
+    ask::send(home, Request::Read { name, bytes_max: None }, move |answer| {
+        if let Answer::Read(answer) = answer {
+            // Nobody waits any more if the take-over has failed.
+            let _ = sender.send(answer);
+        }
+    });
+    answers
+}
+
+#[cfg(test)]
+mod tests;
