@@ -20,7 +20,7 @@ pub fn record(bytes: &[u8]) -> bool {
 
 /// The image of a page.
 pub fn page(bytes: &[u8]) -> bool {
-    content::page(bytes).is_ok()
+    content::page_of_version_1(bytes).is_ok()
 }
 
 /// The names and indexes of a graph, as a checkpoint file has them.

@@ -18,7 +18,7 @@ use mangrove_graph::{ElementKind, Result, TabletId};
 use mangrove_store::image::{PageImage, PageName};
 use uuid::Uuid;
 
-use super::page::{kind_byte, put_image, read_image, read_kind};
+use super::image::{kind_byte, put_image_of_version_1, read_image_of_version_1, read_kind};
 use crate::codec::{Malformed, Reader, put_varint};
 use crate::damage::{damaged, unknown_format};
 use crate::disk::{Disk, DiskFile};
@@ -159,7 +159,7 @@ impl CheckpointFileWriter {
     pub(super) fn image(&mut self, image: &PageImage) -> Result<BlockPosition> {
         let mut body = std::mem::take(&mut self.scratch);
         body.clear();
-        put_image(image, &mut body);
+        put_image_of_version_1(image, &mut body);
         let position = self.append(&body)?;
         self.scratch = body;
         self.blocks.push((image.name.kind, image.name.number, position));
@@ -297,7 +297,7 @@ impl<'a> CheckpointFileReader<'a> {
     pub(super) fn image(&self, name: PageName, position: BlockPosition) -> Result<PageImage> {
         let body = self.body(position)?;
         let mut reader = Reader::new(&body);
-        let read = read_image(&mut reader).and_then(|image| reader.expect_end().map(|()| image));
+        let read = read_image_of_version_1(&mut reader).and_then(|image| reader.expect_end().map(|()| image));
         let image = read.map_err(|m| self.damaged(position.offset + FRAME_BYTES + m.at, m.what))?;
         match image.name == name {
             true => Ok(image),

@@ -24,23 +24,26 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `page` | a page image as bytes |
+//! | `image` | a page image as bytes |
+//! | `compress` | compression of parts of files |
 //! | `names` | names, indexes and schema rules as bytes |
 //! | `file` | checkpoint files: blocks with checksums |
 //! | `take` | writing a checkpoint |
 //! | `load` | loading one |
 
+mod compress;
 mod file;
+mod image;
 mod load;
 mod names;
-mod page;
 mod take;
 
+pub(crate) use compress::Compression;
 pub use file::CHECKPOINT_DIR;
 pub(crate) use file::check_file;
+pub(crate) use image::{ImageReader, ImageWriter, read_image_of_version_1};
 pub(crate) use load::load;
 pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible, read_names};
-pub(crate) use page::{put_image, read_image};
 pub use take::CheckpointReport;
 pub(crate) use take::{CheckpointSnapshot, Checkpoints, clean_up};
 
