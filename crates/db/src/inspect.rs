@@ -33,7 +33,7 @@ pub fn read_log(directory: &str) -> Result<(Vec<LogEntry>, LogEnd)> {
     let mut entries = Vec::new();
     let end = read(&disk, manifest.database, manifest.log_floor(), &mut |record, place| {
         let (kind, timestamp, detail) = described(&record);
-        if timestamp.is_some_and(|ts| ts <= manifest.checkpoint_ts) {
+        if timestamp.is_some_and(|ts| ts <= manifest.checkpoint_ts()) {
             return Ok(());
         }
         entries.push(LogEntry { path: place.path.to_owned(), offset: place.offset, kind, timestamp, detail });

@@ -32,7 +32,7 @@ impl Drop for Folder {
 /// Options with small files, so that there are several.
 fn options() -> DatabaseOptions {
     let log = LogOptions { segment_bytes_min: 64 << 10, segment_bytes_max: 64 << 10, ..LogOptions::default() };
-    let durability = DurabilityOptions { log, checkpoint_log_bytes: 0, ..DurabilityOptions::default() };
+    let durability = DurabilityOptions { log, checkpoint_log_bytes: Some(0), ..DurabilityOptions::default() };
     DatabaseOptions { tablet_count: 4, durability, ..DatabaseOptions::default() }
 }
 

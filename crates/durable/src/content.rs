@@ -8,7 +8,7 @@
 use mangrove_store::image::PageImage;
 use mangrove_store::{Store, StoreOptions};
 
-use crate::checkpoint::{Compression, ImageReader, ImageWriter, read_image_of_version_1, read_names};
+use crate::checkpoint::{Compression, ImageReader, ImageWriter, check_directory, read_image_of_version_1, read_names};
 use crate::codec::{
     Malformed, Reader, put_content, put_index, put_user_id, put_value, read_content, read_index, read_user_id,
     read_value,
@@ -45,6 +45,15 @@ pub fn page(bytes: &[u8]) -> Result<(), Malformed> {
 pub fn page_of_version_1(bytes: &[u8]) -> Result<(), Malformed> {
     let image = read_image_of_version_1(&mut Reader::new(bytes))?;
     page(&written(&image, Compression::None))
+}
+
+/// Decodes the directory of a pack: a packed part.
+///
+/// # Panics
+///
+/// If the directory, written again, is read differently.
+pub fn directory(bytes: &[u8]) -> Result<(), Malformed> {
+    check_directory(bytes)
 }
 
 fn written(image: &PageImage, compression: Compression) -> Vec<u8> {

@@ -125,16 +125,17 @@ pub(crate) fn recover(
     let commits = |done| say(RecoveryPhase::Log, done, 0);
     let (log, commits_replayed) =
         replay(disk, manifest, &loaded.restore, (&mut indexes, &mut rules), threads, &commits)?;
-    if log.epoch > manifest.epoch {
+    if log.epoch > manifest.epoch() {
         let path = Manifest::path(manifest.version);
         let what = format!(
             "the log has fencing epoch {} and this manifest has {}: later manifests are lost",
-            log.epoch, manifest.epoch
+            log.epoch,
+            manifest.epoch()
         );
         return Err(damaged(disk, &path, 0, what));
     }
     // LOG-40.
-    let last_ts = log.last_ts.max(manifest.checkpoint_ts);
+    let last_ts = log.last_ts.max(manifest.checkpoint_ts());
     let mut phase = |phase| {
         let phase = match phase {
             RestorePhase::Packing => RecoveryPhase::Packing,
@@ -149,7 +150,7 @@ pub(crate) fn recover(
     restored.store.restore_rules(rules.list, rules.next);
     let summary = RecoverySummary {
         graph: restored.summary,
-        checkpoint_ts: manifest.checkpoint_ts,
+        checkpoint_ts: manifest.checkpoint_ts(),
         checkpoint_bytes: loaded.bytes,
         commits_replayed,
         last_ts,
@@ -174,7 +175,7 @@ fn replay(
             scope.spawn(move || work(restore, &portions, failure));
         });
         let mut replay =
-            Replay { restore, indexes, rules, dealer, failure: &failure, after: manifest.checkpoint_ts, commits: 0 };
+            Replay { restore, indexes, rules, dealer, failure: &failure, after: manifest.checkpoint_ts(), commits: 0 };
         let end = read(disk, manifest.database, manifest.log_floor(), &mut |record, position| {
             replay.record(record, position)?;
             progress(replay.commits);

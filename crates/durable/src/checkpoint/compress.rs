@@ -114,6 +114,14 @@ impl Packer {
         Ok(PartForm { codec, stored: stored.len() as u32, unpacked, crc: crc32c::crc32c(stored) })
     }
 
+    /// Appends the form of a part and its bytes as stored: a *packed part*.
+    pub(super) fn put(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), TooLarge> {
+        let mut stored = Vec::new();
+        self.pack(bytes, &mut stored)?.put(out);
+        out.append(&mut stored);
+        Ok(())
+    }
+
     /// Appends a frame and returns its length; `None` if the writer does not compress, or zstd cannot.
     fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
         if self.compression == Compression::None {
@@ -157,6 +165,22 @@ impl Unpacker {
             _ => Err("bytes that zstd cannot unpack to their length"),
         }
     }
+}
+
+/// Reads a packed part that takes all of the bytes.
+pub(super) fn read_packed<T>(
+    bytes: &[u8],
+    unpacker: &mut Unpacker,
+    read: impl FnOnce(&[u8]) -> Result<T, Malformed>,
+) -> Result<T, Malformed> {
+    let mut reader = Reader::new(bytes);
+    let form = PartForm::read(&mut reader)?;
+    let (at, left) = (reader.position(), reader.left());
+    if left != form.stored as usize {
+        return Err(Malformed { at, what: "a part of another length than its form says" });
+    }
+    let part = unpacker.unpack(form, reader.take(left)?).map_err(|what| Malformed { at, what })?;
+    read(part).map_err(|error| Malformed { at: at + if form.is_as_it_is() { error.at } else { 0 }, ..error })
 }
 
 #[cfg(test)]

@@ -40,8 +40,7 @@ mod version1;
 mod write;
 
 pub(crate) use head::ImageReader;
-pub(super) use slots::{kind_byte, read_kind};
-pub(super) use version1::put_image as put_image_of_version_1;
+pub(super) use slots::read_kind;
 pub(crate) use version1::read_image as read_image_of_version_1;
 pub(crate) use write::ImageWriter;
 

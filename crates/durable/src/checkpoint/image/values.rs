@@ -92,21 +92,6 @@ pub(super) fn put_values(values: &ColumnValues, out: &mut Vec<u8>) -> u8 {
     }
 }
 
-/// Appends the values in one of the types of version 1, and returns it.
-pub(super) fn put_first_values(values: &ColumnValues, out: &mut Vec<u8>) -> u8 {
-    match values {
-        ColumnValues::String(v) => {
-            v.iter().for_each(|value| put_text(value, out));
-            STRING
-        }
-        ColumnValues::F32(_) | ColumnValues::Uuid(_) => {
-            (0..values.len()).for_each(|at| put_content(&values.get(at), out));
-            ANY
-        }
-        values => put_values(values, out),
-    }
-}
-
 /// Appends texts as a dictionary, if that is shorter; otherwise nothing.
 fn put_dictionary(values: &[SmolStr], out: &mut Vec<u8>) -> bool {
     let (mut numbers, mut texts, mut bytes) = (HashMap::new(), Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Page images of version 1, which files of format 1 have.
+//! Page images of version 1, which files of format 1 have. They are read, and not written.
 //!
 //! ```text
 //! kind 1 | tablet | number | label set | capacity | used | flags 1
@@ -14,33 +14,12 @@
 use mangrove_graph::{ElementKind, KeyId, LabelSetId, PAGE_SLOTS, TabletId, VertexId};
 use mangrove_store::image::{ColumnImage, PageImage, PageName, SlotSet};
 
-use super::slots::{SLOT_MAX, kind_byte, put_ids, put_slots, read_ids, read_kind, read_slots, read_tablet, read_u16};
-use super::values::{Types, put_first_values, read_values};
-use crate::codec::{Malformed, Reader, put_signed, put_varint};
+use super::slots::{SLOT_MAX, read_ids, read_kind, read_slots, read_tablet, read_u16};
+use super::values::{Types, read_values};
+use crate::codec::{Malformed, Reader};
 
 const HAS_GENERATIONS: u8 = 1;
 const ALL_LIVE: u8 = 2;
-
-/// Appends a page image.
-pub(crate) fn put_image(image: &PageImage, out: &mut Vec<u8>) {
-    out.push(kind_byte(image.name.kind));
-    for n in [u32::from(image.name.tablet.0), image.name.number, image.labels.0, image.capacity, image.used] {
-        put_varint(u64::from(n), out);
-    }
-    let used = image.used as usize;
-    let has_generations = !image.generations.is_empty();
-    let all_live = image.live.len() == used;
-    out.push((u8::from(has_generations) * HAS_GENERATIONS) | (u8::from(all_live) * ALL_LIVE));
-    // LOG-26.
-    image.generations.iter().for_each(|&generation| put_varint(u64::from(generation), out));
-    if !all_live {
-        put_slots(&image.live, used, out);
-    }
-    put_ids(&image.ids, out);
-    put_ends(&image.ends, out);
-    put_varint(image.columns.len() as u64, out);
-    image.columns.iter().for_each(|column| put_column(column, &image.live, used, out));
-}
 
 /// Reads a page image. The caller checks that such a page can exist.
 pub(crate) fn read_image(reader: &mut Reader<'_>) -> Result<PageImage, Malformed> {
@@ -93,28 +72,6 @@ fn read_column(reader: &mut Reader<'_>, live: &SlotSet, used: usize) -> Result<C
         _ => read_slots(reader, used)?,
     };
     Ok(ColumnImage { key, present, values: read_values(tag, present.len(), reader)? })
-}
-
-fn put_ends(ends: &[(VertexId, VertexId)], out: &mut Vec<u8>) {
-    let mut last = 0;
-    for (source, target) in ends {
-        put_signed(source.slot() as i64 - last, out);
-        put_varint(u64::from(target.tablet().0), out);
-        put_varint(target.slot(), out);
-        last = source.slot() as i64;
-    }
-}
-
-fn put_column(column: &ColumnImage, live: &SlotSet, used: usize, out: &mut Vec<u8>) {
-    put_varint(u64::from(column.key.0), out);
-    let mut values = Vec::new();
-    out.push(put_first_values(&column.values, &mut values));
-    let is_partial = column.present != *live;
-    out.push(u8::from(is_partial));
-    if is_partial {
-        put_slots(&column.present, used, out);
-    }
-    out.append(&mut values);
 }
 
 #[cfg(test)]
