@@ -159,8 +159,8 @@ impl Unpacker {
         self.buffer.clear();
         // PartForm::read has bounded it.
         self.buffer.reserve(form.unpacked as usize);
-        self.buffer.resize(form.unpacked as usize, 0);
-        match decompressor.decompress_to_buffer(stored, &mut self.buffer[..]) {
+        // Fills the buffer up to its capacity, which may be larger.
+        match decompressor.decompress_to_buffer(stored, &mut self.buffer) {
             Ok(unpacked) if unpacked == form.unpacked as usize => Ok(&self.buffer),
             _ => Err("bytes that zstd cannot unpack to their length"),
         }

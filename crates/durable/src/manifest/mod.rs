@@ -154,7 +154,7 @@ pub struct ManifestPack {
     pub format: u64,
     /// The bytes of its blocks that count. Of a file of format 1 it is its length until the next checkpoint.
     pub live: u64,
-    /// The kinds of its blocks, and the tablets of each kind.
+    /// The kinds of its blocks, and the tablets of each kind. Of a file of format 1, those that it may have.
     pub covers: Covers,
     /// The path of a file of format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]

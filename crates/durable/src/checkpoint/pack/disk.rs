@@ -10,7 +10,7 @@ use super::directory::PlacedBlock;
 use super::name::BlockName;
 use super::read::{PackReader, RangeSource};
 use super::write::{PackWriter, path};
-use super::{BlockPosition, FORMAT};
+use super::{BlockPosition, FIRST_FORMAT, FORMAT};
 use crate::checkpoint::compress::Compression;
 use crate::checkpoint::image::ImageReader;
 use crate::damage::damaged;
@@ -141,7 +141,8 @@ pub(crate) fn open_pack<'a>(
 pub(crate) fn check_pack(disk: &dyn Disk, pack: &ManifestPack, database: Uuid) -> Result<u64> {
     let reader = open_pack(disk, pack, database)?;
     let covers = Covers::of(reader.blocks.iter().map(|(name, _)| (name.kind, name.tablet)));
-    if covers != pack.covers {
+    // A manifest of format 1 does not say of which kinds the pages of a file are.
+    if pack.format != u64::from(FIRST_FORMAT) && covers != pack.covers {
         return Err(reader.damaged(0, format_args!("it covers {covers}, and the manifest says {}", pack.covers)));
     }
     let mut blocks = reader.blocks.clone();
@@ -152,4 +153,31 @@ pub(crate) fn check_pack(disk: &dyn Disk, pack: &ManifestPack, database: Uuid) -
         None => Ok(()),
     })?;
     Ok(blocks.len() as u64)
+}
+
+/// A block of a pack, for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockEntry {
+    /// What it is: the image of a page, the catalog, or a block of a kind that can be made again.
+    pub name: String,
+    /// The offset of its frame in bytes.
+    pub offset: u64,
+    /// The bytes that it takes, with its frame.
+    pub bytes: u64,
+}
+
+/// The blocks of a pack that a manifest names, in the order of their offsets.
+///
+/// # Errors
+///
+/// If header, directory or trailer of the pack are damaged. The blocks are not read.
+pub fn list_blocks(disk: &dyn Disk, pack: &ManifestPack, database: Uuid) -> Result<Vec<BlockEntry>> {
+    let mut blocks = open_pack(disk, pack, database)?.blocks;
+    blocks.sort_unstable_by_key(|(_, position)| position.offset);
+    let entry = |(name, position): (BlockName, BlockPosition)| BlockEntry {
+        name: name.to_string(),
+        offset: position.offset,
+        bytes: position.bytes(),
+    };
+    Ok(blocks.into_iter().map(entry).collect())
 }

@@ -50,6 +50,7 @@ mod read;
 mod write;
 
 pub(crate) use directory::check_directory;
+pub use disk::{BlockEntry, list_blocks};
 pub(crate) use disk::{DiskPackWriter, DiskSource, WrittenPack, check_pack, open_pack};
 pub(crate) use name::{BlockName, KIND_CATALOG, KIND_EDGES, KIND_VERTICES, PackName};
 pub use name::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR};
