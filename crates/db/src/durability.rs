@@ -34,7 +34,7 @@ pub struct Durability {
 impl Durability {
     /// The directories of the files of checkpoints: of packs, and of files that earlier versions wrote.
     pub fn checkpoint_directories(&self) -> [PathBuf; 2] {
-        use mangrove_durable::checkpoint::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR};
+        use mangrove_durable::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR};
         [CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR].map(|directory| self.directory.join(directory))
     }
 

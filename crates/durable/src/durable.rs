@@ -31,14 +31,12 @@ use mangrove_txn::{RecentOptions, TransactionManager};
 use parking_lot::Condvar;
 use uuid::Uuid;
 
-use crate::checkpoint::{
-    CHECKPOINT_DIR, CheckpointReport, CheckpointSnapshot, Checkpoints, FIRST_CHECKPOINT_DIR, clean_up,
-};
+use crate::checkpoint::{CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
 use crate::damage::panic_text;
 use crate::disk::Disk;
 use crate::log::record::NameCounts;
 use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
-use crate::manifest::{MANIFEST_DIR, Manifest};
+use crate::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
 /// The interval at which the background thread checks the length of the log.

@@ -152,7 +152,7 @@ fn load_tablet(
     for images in images.chunk_by(|(one, _), (other, _)| one == other) {
         let reader = &readers[images[0].0 as usize];
         let blocks: Vec<_> = images.iter().map(|(_, block)| *block).collect();
-        reader.bodies(&blocks, &mut |name, position, body| {
+        reader.bodies(&blocks, |name, position, body| {
             let page = name.page().expect("these are the blocks of pages");
             let image = reader.image(&mut decoder, page, position, body)?;
             turn.image(image).map_err(|damage| reader.damaged(position.offset, damage))?;

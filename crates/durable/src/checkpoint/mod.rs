@@ -43,8 +43,8 @@ pub(crate) use compress::Compression;
 pub(crate) use image::{ImageReader, ImageWriter, read_image_of_version_1};
 pub(crate) use load::load;
 pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible, read_names};
-pub use pack::{BlockEntry, CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, list_blocks};
-pub(crate) use pack::{KIND_CATALOG, KIND_EDGES, KIND_VERTICES, PackName, check_directory, check_pack};
+pub use pack::{BlockEntry, list_blocks};
+pub(crate) use pack::{check_directory, check_pack};
 pub use take::CheckpointReport;
 pub(crate) use take::{CheckpointSnapshot, Checkpoints, clean_up};
 

@@ -15,10 +15,12 @@ use uuid::Uuid;
 
 use super::live::{LivePacks, PackPolicy};
 use super::names::put_names;
-use super::pack::{CHECKPOINT_DIR, DiskPackWriter, FIRST_CHECKPOINT_DIR, WrittenPack};
+use super::pack::{DiskPackWriter, WrittenPack};
 use crate::disk::Disk;
 use crate::log::LogFloor;
-use crate::manifest::{MANIFEST_DIR, Manifest, ManifestTablets, ManifestWal, TabletRanges, fenced};
+use crate::manifest::{
+    CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest, ManifestTablets, ManifestWal, TabletRanges, fenced,
+};
 
 /// The result of a checkpoint, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -11,7 +11,7 @@ use super::live::{LivePacks, PackPolicy};
 use super::*;
 use crate::disk::{Disk, SimDisk};
 use crate::log::LogFloor;
-use crate::manifest::{MANIFEST_DIR, Manifest};
+use crate::manifest::{CHECKPOINT_DIR, MANIFEST_DIR, Manifest};
 use crate::testing::{Actor, Dump, dump, dump_now, new_graph, quiet};
 
 /// Small packs, so that a checkpoint writes several.

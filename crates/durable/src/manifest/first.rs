@@ -3,8 +3,10 @@
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{Covers, Manifest, ManifestOwner, ManifestPack, ManifestTablets, ManifestWal, PackNumber, TabletRanges};
-use crate::checkpoint::{KIND_CATALOG, KIND_EDGES, KIND_VERTICES};
+use super::{
+    Covers, KIND_CATALOG, KIND_EDGES, KIND_VERTICES, Manifest, ManifestOwner, ManifestPack, ManifestTablets,
+    ManifestWal, PackNumber, TabletRanges,
+};
 use crate::log::LogBefore;
 
 #[derive(Deserialize)]

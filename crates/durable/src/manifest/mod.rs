@@ -27,11 +27,13 @@
 //! |---|---|
 //! | `text` | a manifest as text, and what is checked when it is read |
 //! | `first` | manifests of format 1 |
+//! | `name` | names of packs |
 //! | `ranges` | sets of tablets, and of kinds of blocks |
 //! | `disk` | manifests as files |
 
 mod disk;
 mod first;
+mod name;
 mod ranges;
 mod text;
 
@@ -39,10 +41,11 @@ use mangrove_graph::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::checkpoint::PackName;
 use crate::log::{LogBefore, LogFloor};
 
 pub use disk::MANIFEST_DIR;
+pub use name::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR};
+pub(crate) use name::{KIND_CATALOG, KIND_EDGES, KIND_VERTICES, PackName};
 pub use ranges::{Covers, TabletRanges};
 pub use text::Checksum;
 

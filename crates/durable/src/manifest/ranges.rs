@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::KIND_CATALOG;
+use super::KIND_CATALOG;
 
 /// A set of numbers of tablets: ranges in ascending order, with a gap between any two. Number 0 stands for the graph.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

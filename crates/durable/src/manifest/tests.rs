@@ -110,7 +110,8 @@ fn a_gap_before_the_log_is_refused_and_named() {
 
 #[test]
 fn sections_that_contradict_each_other_are_refused() {
-    let changes: [(fn(&mut Manifest), &str); 9] = [
+    type Change = fn(&mut Manifest);
+    let changes: [(Change, &str); 9] = [
         (|m| m.tablets[0].range = "1-2".parse().unwrap(), "once for each tablet"),
         (|m| m.tablets.push(m.tablets[0].clone()), "once for each tablet"),
         (|m| m.owners[0].tablets = "1-4".parse().unwrap(), "impossible number"),

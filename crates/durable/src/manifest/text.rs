@@ -11,8 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::first::FirstManifest;
-use super::{FORMAT, Manifest};
-use crate::checkpoint::PackName;
+use super::{FORMAT, Manifest, PackName};
 
 const HEAD: &str = r#"{"crc32c":""#;
 const MIDDLE: &str = r#"","manifest":"#;

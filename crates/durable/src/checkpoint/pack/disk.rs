@@ -148,7 +148,7 @@ pub(crate) fn check_pack(disk: &dyn Disk, pack: &ManifestPack, database: Uuid) -
     let mut blocks = reader.blocks.clone();
     blocks.sort_unstable_by_key(|(_, position)| position.offset);
     let mut images = ImageReader::default();
-    reader.bodies(&blocks, &mut |name: BlockName, position, body| match name.page() {
+    reader.bodies(&blocks, |name: BlockName, position, body| match name.page() {
         Some(page) => reader.check_image(&mut images, page, position, body).map(drop),
         None => Ok(()),
     })?;

@@ -37,7 +37,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `name` | names of packs and of blocks |
+//! | `name` | names of blocks |
 //! | `directory` | the directory of a pack as bytes |
 //! | `write` | the bytes of a pack, front to back |
 //! | `read` | reading a pack or a file of format 1 by ranges |
@@ -52,8 +52,7 @@ mod write;
 pub(crate) use directory::check_directory;
 pub use disk::{BlockEntry, list_blocks};
 pub(crate) use disk::{DiskPackWriter, DiskSource, WrittenPack, check_pack, open_pack};
-pub(crate) use name::{BlockName, KIND_CATALOG, KIND_EDGES, KIND_VERTICES, PackName};
-pub use name::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR};
+pub(crate) use name::BlockName;
 pub(crate) use read::PackReader;
 
 const MAGIC: [u8; 8] = *b"MGRVSEG\0";

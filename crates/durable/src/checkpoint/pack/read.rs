@@ -8,7 +8,7 @@ use mangrove_store::image::{PageImage, PageName};
 use uuid::Uuid;
 
 use super::directory::{PlacedBlock, read_directory};
-use super::name::{BlockName, PackName};
+use super::name::BlockName;
 use super::{
     BlockPosition, FIRST_FORMAT, FORMAT, FRAME_BYTES, HEADER_BYTES, MAGIC, TRAILER_BYTES, TRAILER_MAGIC, frame,
 };
@@ -16,6 +16,7 @@ use crate::checkpoint::compress::{Unpacker, read_packed};
 use crate::checkpoint::image::{ImageReader, read_image_of_version_1, read_kind};
 use crate::codec::{Malformed, Reader};
 use crate::damage::{damaged_in, unknown_format_in};
+use crate::manifest::PackName;
 
 /// Bytes of adjacent blocks that are read at a time.
 const RUN_BYTES: u64 = 1 << 20;
@@ -165,7 +166,7 @@ impl<S: RangeSource> PackReader<S> {
     pub(crate) fn bodies(
         &self,
         blocks: &[PlacedBlock],
-        each: &mut dyn FnMut(BlockName, BlockPosition, &[u8]) -> Result<()>,
+        mut each: impl FnMut(BlockName, BlockPosition, &[u8]) -> Result<()>,
     ) -> Result<()> {
         let mut rest = blocks;
         while !rest.is_empty() {

@@ -11,7 +11,7 @@ use super::*;
 use crate::checkpoint::Compression;
 use crate::checkpoint::image::ImageReader;
 use crate::disk::{Disk, SimDisk};
-use crate::manifest::ManifestPack;
+use crate::manifest::{CHECKPOINT_DIR, ManifestPack, PackName};
 
 const DATABASE: Uuid = Uuid::from_u128(5);
 
@@ -62,7 +62,7 @@ fn blocks_come_back() {
     blocks.sort_by_key(|(_, position)| position.offset);
     let mut found = Vec::new();
     reader
-        .bodies(&blocks, &mut |name, position, body| {
+        .bodies(&blocks, |name, position, body| {
             found.push(reader.image(&mut decoder, name.page().unwrap(), position, body)?);
             Ok(())
         })

@@ -5,10 +5,11 @@ use mangrove_store::image::PageImage;
 use uuid::Uuid;
 
 use super::directory::{PlacedBlock, put_directory};
-use super::name::{BlockName, PackName};
+use super::name::BlockName;
 use super::{BlockPosition, FORMAT, HEADER_BYTES, MAGIC, TRAILER_BYTES, TRAILER_MAGIC, frame};
 use crate::checkpoint::compress::{Compression, Packer};
 use crate::checkpoint::image::ImageWriter;
+use crate::manifest::PackName;
 
 /// Makes the bytes of a pack. The caller takes them away as they come ([`PackWriter::take`]).
 pub(super) struct PackWriter {
