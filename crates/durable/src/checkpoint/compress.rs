@@ -17,6 +17,8 @@ const ZSTD: u8 = 1;
 const LEVEL: i32 = 1;
 /// Parts below this many bytes are not compressed: the frame takes about 12 bytes.
 const WORTH_BYTES: usize = 48;
+/// A part is compressed if it becomes shorter by this part of its bytes: a quarter. Less is not worth the time to unpack.
+const WORTH_PART: usize = 4;
 /// How many times its bytes a part may unpack to, beyond [`UNPACKED_FREE`].
 const EXPANSION_MAX: u64 = 256;
 /// The number of bytes that any part may unpack to.
@@ -102,9 +104,9 @@ impl Packer {
         let begin = out.len();
         let unpacked = u32::try_from(bytes.len()).map_err(|_| TooLarge)?;
         let is_packed = bytes.len() >= WORTH_BYTES
-            && self
-                .compress(bytes, out)
-                .is_some_and(|stored| stored < bytes.len() && may_unpack_to(stored as u64, bytes.len() as u64));
+            && self.compress(bytes, out).is_some_and(|stored| {
+                stored <= bytes.len() - bytes.len() / WORTH_PART && may_unpack_to(stored as u64, bytes.len() as u64)
+            });
         if !is_packed {
             out.truncate(begin);
             out.extend_from_slice(bytes);

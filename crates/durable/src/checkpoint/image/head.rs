@@ -3,7 +3,7 @@
 use mangrove_graph::{ElementKind, KeyId, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId};
 use mangrove_store::image::{ColumnImage, PageImage, PageName, SlotSet};
 
-use super::slots::{SLOT_MAX, read_ids, read_kind, read_slots, read_tablet, read_u16};
+use super::slots::{SLOT_MAX, read_ids, read_kind, read_list, read_slots, read_tablet, read_u16};
 use super::values::{Types, ValueRange, read_values};
 use super::{ALL_LIVE, HAS_GENERATIONS, HAS_IDS, PREFIX_BYTES};
 use crate::checkpoint::compress::{PartForm, Unpacker};
@@ -178,7 +178,7 @@ impl ImageReader {
     }
 
     fn generations(&mut self, head: &ImageHead, part: Part, stored: &[u8]) -> Result<Vec<u16>, Malformed> {
-        self.part(part, stored, |reader| reader.repeat(head.used as usize, read_u16))
+        self.part(part, stored, |reader| read_list(reader, head.used as usize, read_u16))
     }
 
     fn ids(&mut self, part: Part, stored: &[u8]) -> Result<Vec<(u16, UserId)>, Malformed> {
@@ -189,14 +189,14 @@ impl ImageReader {
         let count = head.live.len();
         self.part(part, stored, |reader| {
             let mut last = 0_i64;
-            let sources = reader.repeat(count, |reader| {
+            let sources = read_list(reader, count, |reader| {
                 let at = reader.malformed(IMPOSSIBLE_SLOT);
                 last = last.wrapping_add(reader.signed()?);
                 u64::try_from(last).ok().filter(|slot| *slot <= SLOT_MAX).ok_or(at)
             })?;
-            let tablets: Vec<TabletId> = reader.repeat(count, read_tablet)?;
+            let tablets: Vec<TabletId> = read_list(reader, count, read_tablet)?;
             let mut pairs = sources.into_iter().zip(tablets);
-            reader.repeat(count, |reader| {
+            read_list(reader, count, |reader| {
                 let at = reader.malformed(IMPOSSIBLE_SLOT);
                 let target = reader.varint()?;
                 let (source, tablet) = pairs.next().expect("as many as there are targets");

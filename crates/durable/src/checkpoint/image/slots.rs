@@ -1,6 +1,6 @@
 //! The pieces that images of both versions share: kinds of pages, sets of slots, chosen ids.
 
-use mangrove_graph::{ElementKind, TabletId, UserId};
+use mangrove_graph::{ElementKind, PAGE_SLOTS, TabletId, UserId};
 use mangrove_store::image::SlotSet;
 
 use crate::codec::{Malformed, Reader, put_user_id, put_varint, read_user_id};
@@ -27,6 +27,20 @@ pub(in crate::checkpoint) fn read_kind(reader: &mut Reader<'_>) -> Result<Elemen
         EDGES => Ok(ElementKind::Edge),
         _ => Err(at),
     }
+}
+
+/// Reads `count` items of a page into a list of that capacity. A page has at most [`PAGE_SLOTS`] of anything, whatever the
+/// bytes say.
+pub(super) fn read_list<T>(
+    reader: &mut Reader<'_>,
+    count: usize,
+    mut item: impl FnMut(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<Vec<T>, Malformed> {
+    let mut items = Vec::with_capacity(count.min(PAGE_SLOTS as usize));
+    for _ in 0..count {
+        items.push(item(reader)?);
+    }
+    Ok(items)
 }
 
 pub(super) fn read_u16(reader: &mut Reader<'_>) -> Result<u16, Malformed> {
@@ -70,10 +84,9 @@ pub(super) fn put_ids(ids: &[(u16, UserId)], out: &mut Vec<u8>) {
 pub(super) fn read_ids(reader: &mut Reader<'_>) -> Result<Vec<(u16, UserId)>, Malformed> {
     let mut last = 0_u16;
     let count = reader.count()?;
-    let next = |_| {
+    read_list(reader, count, |reader| {
         let at = reader.malformed("the id of a slot that no page has");
         last = last.checked_add(read_u16(reader)?).ok_or(at)?;
         Ok((last, read_user_id(reader)?))
-    };
-    (0..count).map(next).collect()
+    })
 }

@@ -18,6 +18,7 @@ use mangrove_store::image::ColumnValues;
 use smol_str::SmolStr;
 use uuid::Uuid;
 
+use super::slots::read_list;
 use crate::codec::{Malformed, Reader, put_content, put_signed, put_text, put_varint, read_content};
 
 const BOOL: u8 = 1;
@@ -123,21 +124,21 @@ pub(super) fn read_values(tag: u8, count: usize, reader: &mut Reader<'_>) -> Res
         BOOL => ColumnValues::Bool(reader.take(count)?.iter().map(|&byte| byte != 0).collect()),
         I32 => {
             let wide = reader.malformed("an integer too large for its type");
-            ColumnValues::I32(reader.repeat(count, |reader| i32::try_from(reader.signed()?).map_err(|_| wide))?)
+            ColumnValues::I32(read_list(reader, count, |reader| i32::try_from(reader.signed()?).map_err(|_| wide))?)
         }
-        I64 => ColumnValues::I64(reader.repeat(count, Reader::signed)?),
-        F32 => ColumnValues::F32(reader.repeat(count, |reader| reader.u32().map(f32::from_bits))?),
-        F64 => ColumnValues::F64(reader.repeat(count, |reader| reader.u64().map(f64::from_bits))?),
-        UUID => ColumnValues::Uuid(reader.repeat(count, |reader| reader.array().map(Uuid::from_bytes))?),
-        STRING => ColumnValues::String(reader.repeat(count, read_text)?),
+        I64 => ColumnValues::I64(read_list(reader, count, |reader| reader.signed())?),
+        F32 => ColumnValues::F32(read_list(reader, count, |reader| reader.u32().map(f32::from_bits))?),
+        F64 => ColumnValues::F64(read_list(reader, count, |reader| reader.u64().map(f64::from_bits))?),
+        UUID => ColumnValues::Uuid(read_list(reader, count, |reader| reader.array().map(Uuid::from_bytes))?),
+        STRING => ColumnValues::String(read_list(reader, count, read_text)?),
         DICTIONARY => {
             let texts = reader.count()?;
-            let texts = reader.repeat(texts, read_text)?;
+            let texts = read_list(reader, texts, read_text)?;
             let unknown = reader.malformed("the number of a text that the dictionary does not have");
             let text = |&number: &u8| texts.get(usize::from(number)).cloned().ok_or(unknown);
             ColumnValues::String(reader.take(count)?.iter().map(text).collect::<Result<_, _>>()?)
         }
-        _ => ColumnValues::Any(reader.repeat(count, read_present)?),
+        _ => ColumnValues::Any(read_list(reader, count, read_present)?),
     })
 }
 

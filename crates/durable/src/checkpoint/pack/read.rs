@@ -18,8 +18,8 @@ use crate::codec::{Malformed, Reader};
 use crate::damage::{damaged_in, unknown_format_in};
 use crate::manifest::PackName;
 
-/// Bytes of adjacent blocks that are read at a time.
-const RUN_BYTES: u64 = 1 << 20;
+/// Bytes of adjacent blocks that are read at a time. Memory of this size is soon used again.
+const RUN_BYTES: u64 = 256 << 10;
 
 /// The bytes of a file or an object.
 pub(crate) trait RangeSource {
