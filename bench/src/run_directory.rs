@@ -90,7 +90,7 @@ pub(crate) fn open(directory: &Path, options: &DatabaseOptions) -> Result<Databa
 /// The options of a database that takes checkpoints on demand only.
 pub(crate) fn without_checkpoints() -> DatabaseOptions {
     let mut options = DatabaseOptions::default();
-    options.durability.checkpoint_log_bytes = 0;
+    options.durability.checkpoint_log_bytes = Some(0);
     options
 }
 

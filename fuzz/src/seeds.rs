@@ -153,7 +153,7 @@ pub fn user_lists() -> Vec<Vec<u8>> {
 fn disk() -> SimDisk {
     let disk = SimDisk::new();
     let mut options = DatabaseOptions::default();
-    options.durability.checkpoint_log_bytes = 0;
+    options.durability.checkpoint_log_bytes = Some(0);
     // Every file contains these bytes: with random ones, each run would have other inputs.
     options.durability.new_database = Some(Uuid::from_u128(1));
     (options.durability.log.segment_bytes_min, options.durability.log.segment_bytes_max) = (64 << 10, 64 << 10);
@@ -207,19 +207,31 @@ pub fn log_records() -> Vec<Vec<u8>> {
     records.filter(|record| !record.is_empty()).collect()
 }
 
-/// The blocks of a checkpoint's files, without their frames. A frame begins with the block's length.
+/// The blocks of packs, without their frames.
 pub fn stored_blocks() -> Vec<Vec<u8>> {
+    files("pack/").iter().flat_map(|file| blocks_of(file)).collect()
+}
+
+/// The blocks of the checkpoint files of a database of format 1, without their frames.
+pub fn blocks_of_format_1() -> Vec<Vec<u8>> {
+    let files: [&[u8]; 3] = [
+        include_bytes!("../../crates/db/tests/formats/1/segment/e7cfcb8e-00001-0000000000000003"),
+        include_bytes!("../../crates/db/tests/formats/1/segment/ed7f318e-names-0000000000000003"),
+        include_bytes!("../../crates/db/tests/formats/1/segment/f674cdf3-00002-0000000000000003"),
+    ];
+    files.iter().flat_map(|file| blocks_of(file)).collect()
+}
+
+/// The bodies of the blocks of a checkpoint file. The frame of a block begins with its length.
+fn blocks_of(file: &[u8]) -> Vec<Vec<u8>> {
     /// The size of a checkpoint file's header.
     const HEADER: usize = 64;
-    let mut blocks = Vec::new();
-    for file in files("segment/") {
-        let mut rest = file.get(HEADER..).unwrap_or_default();
-        while let Some((frame, after)) = rest.split_first_chunk::<8>() {
-            let length = u32::from_le_bytes([frame[0], frame[1], frame[2], frame[3]]) as usize;
-            let Some((body, after)) = after.split_at_checked(length) else { break };
-            blocks.push(body.to_vec());
-            rest = after;
-        }
+    let (mut blocks, mut rest) = (Vec::new(), file.get(HEADER..).unwrap_or_default());
+    while let Some((frame, after)) = rest.split_first_chunk::<8>() {
+        let length = u32::from_le_bytes([frame[0], frame[1], frame[2], frame[3]]) as usize;
+        let Some((body, after)) = after.split_at_checked(length) else { break };
+        blocks.push(body.to_vec());
+        rest = after;
     }
     blocks
 }

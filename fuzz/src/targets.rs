@@ -416,8 +416,13 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         memory: (8 * MIB, KIB),
+        ..Target::new("page-image-1", InputShape::Binary, stored::page_of_version_1, seeds::blocks_of_format_1)
+    },
+    Target::new("pack-directory", InputShape::Binary, stored::directory, seeds::stored_blocks),
+    Target {
+        memory: (8 * MIB, KIB),
         quick_inputs: 50_000,
-        ..Target::new("graph-names", InputShape::Binary, stored::names, seeds::stored_blocks)
+        ..Target::new("graph-names", InputShape::Binary, stored::names, seeds::blocks_of_format_1)
     },
     Target::new("stored-value", InputShape::Binary, stored::values, seeds::stored_values),
     Target {

@@ -1,7 +1,7 @@
 //! Makes the files that `tests/formats` keeps of a format, before its first release:
 //!
 //! ```sh
-//! cargo run --package mangrove --example keep_format crates/db/tests/formats/1
+//! cargo run --package mangrove --example keep_format crates/db/tests/formats/N
 //! ```
 
 #[path = "../tests/formats/graph.rs"]

@@ -32,9 +32,10 @@ pub struct Durability {
 }
 
 impl Durability {
-    /// The directory of the checkpoint files.
-    pub fn checkpoint_directory(&self) -> PathBuf {
-        self.directory.join(mangrove_durable::checkpoint::CHECKPOINT_DIR)
+    /// The directories of the files of checkpoints: of packs, and of files that earlier versions wrote.
+    pub fn checkpoint_directories(&self) -> [PathBuf; 2] {
+        use mangrove_durable::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR};
+        [CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR].map(|directory| self.directory.join(directory))
     }
 
     /// The reason why the graph refuses writes, if it does.

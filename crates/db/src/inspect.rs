@@ -1,11 +1,13 @@
-//! Looks into the files of a database that is not open: its log and its newest manifest, as they are written.
+//! Looks into the files of a database that is not open: its log, its newest manifest and the packs that this names, as
+//! they are written.
 
 use std::path::Path;
 
+use mangrove_durable::checkpoint::{BlockEntry, list_blocks};
 use mangrove_durable::disk::read_file;
 use mangrove_durable::log::read::{LogEnd, read};
 use mangrove_durable::log::record::Record;
-use mangrove_durable::manifest::{MANIFEST_DIR, Manifest};
+use mangrove_durable::manifest::{MANIFEST_DIR, Manifest, ManifestPack};
 use mangrove_graph::{Error, ErrorKind, Result};
 
 use crate::home::enter_to_read;
@@ -33,7 +35,7 @@ pub fn read_log(directory: &str) -> Result<(Vec<LogEntry>, LogEnd)> {
     let mut entries = Vec::new();
     let end = read(&disk, manifest.database, manifest.log_floor(), &mut |record, place| {
         let (kind, timestamp, detail) = described(&record);
-        if timestamp.is_some_and(|ts| ts <= manifest.checkpoint_ts) {
+        if timestamp.is_some_and(|ts| ts <= manifest.checkpoint_ts()) {
             return Ok(());
         }
         entries.push(LogEntry { path: place.path.to_owned(), offset: place.offset, kind, timestamp, detail });
@@ -65,6 +67,15 @@ pub fn newest_manifest(directory: &str) -> Result<String> {
     let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;
     let bytes = read_file(&disk, &Manifest::path(manifest.version))?;
     Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+}
+
+/// The packs that the newest manifest names, oldest first, each with its blocks. Their headers and directories have been
+/// checked, and not their blocks.
+pub fn read_packs(directory: &str) -> Result<Vec<(ManifestPack, Vec<BlockEntry>)>> {
+    let (disk, _lock) = enter_to_read(Path::new(directory))?;
+    let manifest = Manifest::newest(&disk)?.ok_or_else(|| no_manifest(directory))?;
+    let listed = manifest.packs.iter().map(|pack| Ok((pack.clone(), list_blocks(&disk, pack, manifest.database)?)));
+    listed.collect()
 }
 
 fn no_manifest(directory: &str) -> Error {

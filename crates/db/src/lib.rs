@@ -65,7 +65,7 @@ mod verify;
 pub use bulk::{LoadOptions, LoadProgress, LoadReport};
 pub use durability::Durability;
 pub use gauges::{QueryFigures, QueryGauges};
-pub use inspect::{LogEntry, newest_manifest, read_log};
+pub use inspect::{LogEntry, newest_manifest, read_log, read_packs};
 pub use load_sink::TransactionSink;
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
 pub use mangrove_durable::checkpoint::CheckpointReport;

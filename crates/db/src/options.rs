@@ -59,8 +59,9 @@ pub struct DurabilityOptions {
     pub create: bool,
     /// The options of the log.
     pub log: LogOptions,
-    /// A checkpoint is taken in the background after this many bytes of log since the last one; 0 means never.
-    pub checkpoint_log_bytes: u64,
+    /// A checkpoint is taken in the background after this many bytes of log since the last one. 0 means never; `None`
+    /// means a quarter of the checkpoint's live bytes, and 64 MiB at least.
+    pub checkpoint_log_bytes: Option<u64>,
     /// A checkpoint is also taken in the background after this time since the last one, if anything was committed;
     /// `None` means never.
     pub checkpoint_after: Option<Duration>,

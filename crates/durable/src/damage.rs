@@ -12,18 +12,26 @@ use crate::disk::Disk;
 /// The error for a file whose content at an offset contradicts its checksum, its format or the rest of the graph.
 /// `what` says what is wrong, without a period.
 pub(crate) fn damaged(disk: &dyn Disk, path: &str, offset: u64, what: impl std::fmt::Display) -> Error {
-    let file = disk.describe(path);
+    damaged_in(&disk.describe(path), offset, what)
+}
+
+/// The same for a place that is described already: a file or an object.
+pub(crate) fn damaged_in(place: &str, offset: u64, what: impl std::fmt::Display) -> Error {
     Error::new(
         ErrorKind::Damaged,
-        format!("{file} is damaged at byte {offset}: {what}. Nothing was changed; restore the graph from a backup"),
+        format!("{place} is damaged at byte {offset}: {what}. Nothing was changed; restore the graph from a backup"),
     )
 }
 
 /// The error for a file of a format that this version does not know (LOG-44).
 pub(crate) fn unknown_format(disk: &dyn Disk, path: &str, found: u64, known: u64) -> Error {
-    let file = disk.describe(path);
+    unknown_format_in(&disk.describe(path), found, known)
+}
+
+/// The error for a file or an object of a format that this version does not know (LOG-44).
+pub(crate) fn unknown_format_in(place: &str, found: u64, known: u64) -> Error {
     Error::unsupported(format!(
-        "{file} has format {found}, and this version of Mangrove reads formats up to {known}; open the graph with the \
+        "{place} has format {found}, and this version of Mangrove reads formats up to {known}; open the graph with the \
          version that wrote it, or a later one"
     ))
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! open:   newest manifest ──▶ recover ──▶ new fencing epoch (manifest N+1) ──▶ cut the log's torn end
 //!         ──▶ new segment ──▶ transactions
-//! then:   commits ──▶ log; the log has grown by `checkpoint_log_bytes`, or `checkpoint_after` has passed
+//! then:   commits ──▶ log; the log has grown by a quarter of the packs, or `checkpoint_after` has passed
 //!         ──▶ checkpoint ──▶ remove the log segments and the old files that it makes needless
 //! ```
 //!
@@ -31,16 +31,18 @@ use mangrove_txn::{RecentOptions, TransactionManager};
 use parking_lot::Condvar;
 use uuid::Uuid;
 
-use crate::checkpoint::{CHECKPOINT_DIR, CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
+use crate::checkpoint::{CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
 use crate::damage::panic_text;
 use crate::disk::Disk;
 use crate::log::record::NameCounts;
 use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
-use crate::manifest::{MANIFEST_DIR, Manifest};
+use crate::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
 /// The interval at which the background thread checks the length of the log.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The least bytes of log for which a checkpoint is taken, if the options do not say how many.
+const LOG_BYTES_MIN: u64 = 64 << 20;
 /// The number of checks between a failed checkpoint and the next attempt.
 const LOOKS_AFTER_FAILURE: u32 = 20;
 
@@ -59,8 +61,9 @@ pub struct DurableOptions {
     pub recent: RecentOptions,
     /// The options of the log.
     pub log: LogOptions,
-    /// A checkpoint is taken in the background when this many bytes of log were written since the last one; 0: never.
-    pub checkpoint_log_bytes: u64,
+    /// A checkpoint is taken in the background when this many bytes of log were written since the last one; 0: never;
+    /// `None`: a quarter of the checkpoint's live bytes, and 64 MiB at least.
+    pub checkpoint_log_bytes: Option<u64>,
     /// A checkpoint is also taken in the background when this much time has passed since the last one and the log has
     /// grown; `None`: never.
     pub checkpoint_after: Option<Duration>,
@@ -79,7 +82,7 @@ impl Default for DurableOptions {
             sizes: StoreSizes::default(),
             recent: RecentOptions::default(),
             log: LogOptions::default(),
-            checkpoint_log_bytes: 256 << 20,
+            checkpoint_log_bytes: None,
             checkpoint_after: None,
             recovery_threads: 0,
             new_database: None,
@@ -120,6 +123,8 @@ struct CheckpointProgress {
     is_closing: bool,
     /// The log's bytes at the last checkpoint.
     log_bytes: u64,
+    /// The bytes of all blocks of packs that count.
+    live_bytes: u64,
     last: Option<CheckpointReport>,
     taken: u64,
     trouble: Option<Error>,
@@ -167,12 +172,13 @@ impl Durable {
         // LOG-42: nothing was changed until here. LOG-31: the epoch before anything else.
         checkpoints.begin_epoch(&*disk)?;
         reach(Point::RecoveryEpoch);
-        // If the directory was always empty, it may have been removed.
+        // A version that wrote format 1 did not make it. If it was always empty, it may have been removed.
         disk.create_dir(CHECKPOINT_DIR)?;
+        disk.sync_dir("")?;
         summary.log.cut(&*disk)?;
         clean_up(&*disk, checkpoints.manifest())?;
         let store = Arc::new(store);
-        let epoch = checkpoints.manifest().epoch;
+        let epoch = checkpoints.manifest().epoch();
         let start = LogStart {
             database: manifest.database,
             epoch,
@@ -183,7 +189,8 @@ impl Durable {
         };
         let log = Arc::new(Log::open(disk.clone(), store.clone(), start, options.log.clone())?);
         let manager = TransactionManager::with_log(store, options.recent, summary.last_ts, log.clone());
-        let (checkpoints, progress) = (Mutex::new(checkpoints), Mutex::default());
+        let progress = CheckpointProgress { live_bytes: checkpoints.live_bytes(), ..CheckpointProgress::default() };
+        let (checkpoints, progress) = (Mutex::new(checkpoints), Mutex::new(progress));
         let inner = Arc::new(DurableCore { disk, log, checkpoints, progress, changed: Condvar::new() });
         let loaded = inner.clone();
         manager.after_load(Box::new(move |store, now| loaded.checkpoint_loaded(store, now)));
@@ -248,8 +255,11 @@ impl Drop for Durable {
 
 /// Creates a database on an empty disk: the first segment of its log, then its first manifest (LOG-5).
 fn found(disk: &dyn Disk, options: &DurableOptions) -> Result<Manifest> {
-    let segment = disk.list(CHECKPOINT_DIR)?.first().map(|name| format!("{CHECKPOINT_DIR}/{name}"));
-    if let Some(path) = segment.map_or_else(|| log::remains(disk), |path| Ok(Some(path)))? {
+    let mut packs = Vec::new();
+    for directory in [CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR] {
+        packs.extend(disk.list(directory)?.iter().map(|name| format!("{directory}/{name}")));
+    }
+    if let Some(path) = packs.pop().map_or_else(|| log::remains(disk), |path| Ok(Some(path)))? {
         let message = format!(
             "{} has no manifest, although {} exists: the manifests of this database were lost; restore it from a backup, or \
              open an empty directory",
@@ -262,7 +272,7 @@ fn found(disk: &dyn Disk, options: &DurableOptions) -> Result<Manifest> {
         disk.create_dir(directory)?;
     }
     disk.sync_dir("")?;
-    let manifest = Manifest::first(options.new_database.unwrap_or_else(draw_uuid), options.tablet_count);
+    let mut manifest = Manifest::first(options.new_database.unwrap_or_else(draw_uuid), options.tablet_count);
     log::create_first_segment(disk, manifest.database)?;
     manifest.put(disk)?;
     Ok(manifest)
@@ -327,7 +337,7 @@ impl DurableCore {
                 reach(Point::CheckpointManifest);
                 clean_up(&*self.disk, manifest)?;
                 reach(Point::CheckpointRelease);
-                self.log.release_before(manifest.first_log_segment)?;
+                self.log.release_before(manifest.log_floor().segment)?;
             }
             Ok(report)
         });
@@ -342,6 +352,7 @@ impl DurableCore {
                 progress.log_bytes = log_bytes;
                 progress.taken += u64::from(report.is_some());
                 progress.last = report.or(progress.last);
+                progress.live_bytes = report.map_or(progress.live_bytes, |report| report.live_bytes);
                 progress.trouble = None;
             }
             Err(error) => progress.trouble = Some(error.clone()),
@@ -365,18 +376,21 @@ impl DurableCore {
 /// When the background thread takes a checkpoint.
 #[derive(Clone, Copy, Debug)]
 struct CheckpointPolicy {
-    /// Bytes of log since the last one; 0: any number.
-    log_bytes: u64,
+    /// Bytes of log since the last one; 0: any number; `None`: by the size of the graph.
+    log_bytes: Option<u64>,
     after: Option<Duration>,
 }
 
 impl CheckpointPolicy {
     fn is_ever(self) -> bool {
-        self.log_bytes > 0 || self.after.is_some()
+        self.log_bytes != Some(0) || self.after.is_some()
     }
 
-    fn is_now(self, log_bytes: u64, passed: Duration) -> bool {
-        let is_long = self.log_bytes > 0 && log_bytes >= self.log_bytes;
+    /// Returns true if one is due, with so many bytes of log since the last one, and so many live bytes of packs.
+    fn is_now(self, log_bytes: u64, live_bytes: u64, passed: Duration) -> bool {
+        // If all pages change all the time, each checkpoint writes the whole graph: four times what the log has.
+        let limit = self.log_bytes.unwrap_or_else(|| (live_bytes / 4).max(LOG_BYTES_MIN));
+        let is_long = limit > 0 && log_bytes >= limit;
         is_long || (log_bytes > 0 && self.after.is_some_and(|after| passed >= after))
     }
 }
@@ -401,7 +415,8 @@ fn start_background(
                 // A client may have asked for one.
                 looks = if progress.taken == taken { looks.saturating_add(1) } else { 0 };
                 taken = progress.taken;
-                policy.is_now(inner.log.status().bytes.saturating_sub(progress.log_bytes), LOOK_EVERY * looks)
+                let log_bytes = inner.log.status().bytes.saturating_sub(progress.log_bytes);
+                policy.is_now(log_bytes, progress.live_bytes, LOOK_EVERY * looks)
             };
             if looks_to_skip > 0 {
                 looks_to_skip -= 1;

@@ -127,15 +127,16 @@ pub(crate) fn recover(
         restore: loaded.restore,
         indexes: loaded.indexes,
         rules: loaded.rules,
-        checkpoint_ts: manifest.checkpoint_ts,
+        checkpoint_ts: manifest.checkpoint_ts(),
     };
-    let check_end = |log: &LogEnd| match log.epoch > manifest.epoch {
+    let check_end = |log: &LogEnd| match log.epoch > manifest.epoch() {
         false => Ok(()),
         true => {
             let path = Manifest::path(manifest.version);
             let what = format!(
                 "the log has fencing epoch {} and this manifest has {}: later manifests are lost",
-                log.epoch, manifest.epoch
+                log.epoch,
+                manifest.epoch()
             );
             Err(damaged(disk, &path, 0, what))
         }
@@ -144,7 +145,7 @@ pub(crate) fn recover(
     let recovered = recover_from(base, &source, threads, &check_end, &error_of, progress)?;
     let summary = RecoverySummary {
         graph: recovered.graph,
-        checkpoint_ts: manifest.checkpoint_ts,
+        checkpoint_ts: manifest.checkpoint_ts(),
         checkpoint_bytes: loaded.bytes,
         commits_replayed: recovered.commits,
         last_ts: recovered.last_ts,

@@ -1,18 +1,18 @@
 //! Verification: reading and checking everything that a database has on its disk, without changing it.
 //!
-//! Recovery reads only what it needs: the newest image of every page. Verification reads every block of every file that
+//! Recovery reads only what it needs: the newest image of every page. Verification reads every block of every pack that
 //! a manifest names. It covers the newest manifest and the older ones that still exist, and checks each file also as a
 //! whole. Then it recovers the graph as opening would. The caller checks in the graph in memory that indexes and
 //! adjacency lists agree with the elements.
 
 use hashbrown::HashSet;
-use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result, TabletId};
+use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result};
 use mangrove_store::{Store, StoreSizes};
 
-use crate::checkpoint::check_file;
+use crate::checkpoint::check_pack;
 use crate::damage::damaged;
 use crate::disk::{Disk, DiskFile};
-use crate::manifest::{MANIFEST_DIR, Manifest, ManifestFile};
+use crate::manifest::{MANIFEST_DIR, Manifest};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
 /// Bytes of a file that are read at a time.
@@ -48,16 +48,17 @@ pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgre
     };
     let (mut seen, mut blocks, mut file_bytes) = (HashSet::new(), 0, 0);
     for manifest in &manifests {
-        for (tablet, file) in files(manifest) {
-            // All files of the newest manifest must exist. Those of an older one may be in the middle of their removal.
+        for pack in &manifest.packs {
+            let path = pack.path();
+            // All packs of the newest manifest must exist. Those of an older one may be in the middle of their removal.
             let is_needed = manifest.version == newest.version;
-            if seen.contains(&file.path) || (!is_needed && !is_there(disk, &file.path)?) {
+            if seen.contains(&path) || (!is_needed && !is_there(disk, &path)?) {
                 continue;
             }
-            seen.insert(file.path.clone());
-            blocks += check_file(disk, tablet, file, manifest.database)?;
-            check_whole(disk, file)?;
-            file_bytes += file.bytes;
+            blocks += check_pack(disk, pack, manifest.database)?;
+            check_whole(disk, &path, pack.crc32c)?;
+            file_bytes += pack.bytes;
+            seen.insert(path);
         }
     }
     let threads = match threads {
@@ -82,24 +83,18 @@ pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgre
     })
 }
 
-/// The files of a manifest, each with its tablet; the file of names has none.
-fn files(manifest: &Manifest) -> impl Iterator<Item = (Option<TabletId>, &ManifestFile)> {
-    let names = manifest.names.iter().map(|file| (None, file));
-    names.chain(manifest.tablets.iter().flat_map(|t| t.files.iter().map(|file| (Some(TabletId(t.tablet)), file))))
-}
-
 fn is_there(disk: &dyn Disk, path: &str) -> Result<bool> {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
     Ok(disk.list(crate::disk::parent(path))?.iter().any(|found| found == name))
 }
 
 /// Checks a file against the checksum in the manifest, which also covers the bytes between the blocks.
-fn check_whole(disk: &dyn Disk, file: &ManifestFile) -> Result<()> {
-    let handle = disk.open_read(&file.path)?;
+fn check_whole(disk: &dyn Disk, path: &str, expected: u32) -> Result<()> {
+    let handle = disk.open_read(path)?;
     let crc = crc_of(&*handle)?;
-    if crc != file.crc32c {
-        let what = format!("the file's checksum is {crc:08x}, and the manifest says {:08x}", file.crc32c);
-        return Err(damaged(disk, &file.path, 0, what));
+    if crc != expected {
+        let what = format!("the file's checksum is {crc:08x}, and the manifest says {expected:08x}");
+        return Err(damaged(disk, path, 0, what));
     }
     Ok(())
 }

@@ -32,7 +32,13 @@ const RUNNING: [Point; 9] = [
 fn options(prepare_ahead: bool) -> DurableOptions {
     let log =
         LogOptions { segment_bytes_min: 16 << 10, segment_bytes_max: 16 << 10, prepare_ahead, ..LogOptions::default() };
-    DurableOptions { tablet_count: 2, log, checkpoint_log_bytes: 0, recovery_threads: 2, ..DurableOptions::default() }
+    DurableOptions {
+        tablet_count: 2,
+        log,
+        checkpoint_log_bytes: Some(0),
+        recovery_threads: 2,
+        ..DurableOptions::default()
+    }
 }
 
 fn open(disk: &SimDisk) -> Result<Durable> {
@@ -257,7 +263,7 @@ fn checkpoints_in_the_background_outlive_a_panic() {
     let _scenario = Scenario::new();
     let (armed, reached) = panic_at(Point::CheckpointImages, 1);
     let disk = SimDisk::new();
-    let options = DurableOptions { checkpoint_log_bytes: 1, ..options(true) };
+    let options = DurableOptions { checkpoint_log_bytes: Some(1), ..options(true) };
     let durable = Durable::open(Arc::new(disk.clone()), &options, &|_| ()).unwrap();
     insert(&durable, 0).unwrap();
     let mut has_failed = false;

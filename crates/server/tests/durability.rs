@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 /// Nothing is written to the disk without a request.
 fn options() -> DatabaseOptions {
     let mut options = DatabaseOptions { tablet_count: 2, ..DatabaseOptions::default() };
-    options.durability.checkpoint_log_bytes = 0;
+    options.durability.checkpoint_log_bytes = Some(0);
     options.durability.log.prepare_ahead = false;
     options
 }

@@ -23,6 +23,16 @@ pub fn page(bytes: &[u8]) -> bool {
     content::page(bytes).is_ok()
 }
 
+/// The image of a page in a file of format 1.
+pub fn page_of_version_1(bytes: &[u8]) -> bool {
+    content::page_of_version_1(bytes).is_ok()
+}
+
+/// The directory of a pack.
+pub fn directory(bytes: &[u8]) -> bool {
+    content::directory(bytes).is_ok()
+}
+
 /// The names and indexes of a graph, as a checkpoint file has them.
 pub fn names(bytes: &[u8]) -> bool {
     content::names(bytes).is_ok()

@@ -48,7 +48,8 @@ Examples:
   mangrove inspect statistics --data graph/ --label person --edge knows --histogram
   mangrove inspect durability --url ws://127.0.0.1:8182/gremlin
   mangrove inspect log --data graph/ --format jsonl
-  mangrove inspect manifest --data graph/";
+  mangrove inspect manifest --data graph/
+  mangrove inspect packs --data graph/";
 
 const CHECKPOINT_HELP: &str = "\
 Writers are not stopped. A database takes checkpoints by itself as its log grows. Take one by hand
@@ -307,10 +308,22 @@ pub enum InspectCommand {
         #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
         format: ResultFormat,
     },
-    /// Print the newest manifest as JSON: the files that the graph consists of
+    /// Print the newest manifest as JSON: the packs that the graph consists of
     Manifest {
         /// The directory of the database, which no other program may have open
         #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
         data: String,
+    },
+    /// List the packs of the newest checkpoint, and how much of each counts
+    Packs {
+        /// The directory of the database, which no other program may have open
+        #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
+        data: String,
+        /// List the blocks of the packs instead
+        #[arg(long)]
+        blocks: bool,
+        /// How to print the answer
+        #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+        format: ResultFormat,
     },
 }

@@ -290,6 +290,7 @@ pub fn inspect(command: &InspectCommand) -> Result<(), Failure> {
         }
         InspectCommand::Log { data, format } => return store::log(data, *format),
         InspectCommand::Manifest { data } => return store::manifest(data),
+        InspectCommand::Packs { data, blocks, format } => return store::packs(data, *blocks, *format),
     };
     let mut target = open(target)?;
     let none = Parameters::new();

@@ -1,4 +1,5 @@
-//! `mangrove verify`, `mangrove inspect log`, `mangrove inspect manifest`: the files of a database.
+//! `mangrove verify`, `mangrove inspect log`, `mangrove inspect manifest`, `mangrove inspect packs`: the files of a
+//! database.
 //!
 //! Nothing here changes a file. The directory is locked meanwhile, because files that are being written cannot be
 //! checked.
@@ -74,5 +75,35 @@ fn integer(n: u64) -> Value {
 pub fn manifest(directory: &str) -> Result<(), Failure> {
     let text = mangrove::newest_manifest(directory)?;
     writeln!(io::stdout().lock(), "{text}")?;
+    Ok(())
+}
+
+/// Prints the packs that the newest manifest names, or with `blocks` their blocks.
+pub fn packs(directory: &str, blocks: bool, format: ResultFormat) -> Result<(), Failure> {
+    let mut rows = Vec::new();
+    for (pack, found) in mangrove::read_packs(directory)? {
+        if blocks {
+            rows.extend(found.into_iter().map(|block| {
+                Value::map(vec![
+                    ("pack".into(), pack.path().into()),
+                    ("offset".into(), integer(block.offset)),
+                    ("bytes".into(), integer(block.bytes)),
+                    ("block".into(), block.name.into()),
+                ])
+            }));
+        } else {
+            rows.push(Value::map(vec![
+                ("pack".into(), pack.path().into()),
+                ("format".into(), integer(pack.format)),
+                ("bytes".into(), integer(pack.bytes)),
+                ("live".into(), integer(pack.live)),
+                ("blocks".into(), integer(found.len() as u64)),
+                ("covers".into(), pack.covers.to_string().into()),
+            ]));
+        }
+    }
+    let mut out = io::stdout().lock();
+    output::print(&mut rows.into_iter().map(Ok), format, &mut out)?;
+    out.flush()?;
     Ok(())
 }

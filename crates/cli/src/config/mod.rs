@@ -544,7 +544,7 @@ mod tests {
                     gc_workers = 3\ngarbage_collection = false";
         let options = setup("durability", file, &[("checkpoint_log_size", "2MiB")], &[]).unwrap().options;
         let durability = &options.durability;
-        assert_eq!((durability.checkpoint_log_bytes, durability.log.segment_bytes_max), (2 << 20, 128 << 10));
+        assert_eq!((durability.checkpoint_log_bytes, durability.log.segment_bytes_max), (Some(2 << 20), 128 << 10));
         assert_eq!(durability.checkpoint_after, Some(Duration::from_secs(300)));
         let database = mangrove::Database::in_memory();
         options.graph_settings.apply(&database).unwrap();

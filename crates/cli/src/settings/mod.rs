@@ -203,7 +203,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "The largest size of a log file, at most 1GiB; the first has 1MiB, and each is twice as large as the one \
          before";
     "checkpoint_log_size" "SIZE" durability.checkpoint_log_bytes:
-        "Take a checkpoint when the log has grown by this size; a shorter log is recovered faster; 0: never";
+        "Take a checkpoint when the log has grown by this size; a shorter log is recovered faster; `none`: a quarter of \
+         the checkpoint's size, at least 64MiB; 0: never";
     "checkpoint_interval" "TIME" durability.checkpoint_after:
         "Take a checkpoint also when this time has passed since the last one and something was committed";
     "garbage_collection" "BOOL" graph_settings.garbage_collection: "Collect old versions and deleted elements";

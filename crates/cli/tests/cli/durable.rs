@@ -31,6 +31,8 @@ fn a_graph_in_a_directory_is_loaded_once_and_asked_again() {
     let taken = succeed(&["checkpoint", "--data", data, "--format", "jsonl"]);
     assert!(taken.contains("\"pages\":") && !taken.contains("\"pages\":0"), "{taken}");
     assert!(succeed(&["inspect", "manifest", "--data", data]).contains("\"checkpoint_ts\":1"));
+    assert!(succeed(&["inspect", "packs", "--data", data, "--format", "jsonl"]).contains("0:"));
+    assert!(succeed(&["inspect", "packs", "--data", data, "--blocks"]).contains("the catalog"));
     assert!(succeed(&["inspect", "durability", "--data", data]).contains("running"));
     let verified = succeed(&["verify", "--data", data]);
     assert!(

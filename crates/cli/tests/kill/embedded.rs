@@ -160,7 +160,7 @@ fn driver() {
 
 fn drive(directory: &str, seed: u64) -> Result<()> {
     let log = LogOptions { segment_bytes_min: 32 << 10, segment_bytes_max: 32 << 10, ..LogOptions::default() };
-    let durability = DurabilityOptions { log, checkpoint_log_bytes: 64 << 10, ..DurabilityOptions::default() };
+    let durability = DurabilityOptions { log, checkpoint_log_bytes: Some(64 << 10), ..DurabilityOptions::default() };
     let options = DatabaseOptions { tablet_count: 4, durability, ..DatabaseOptions::default() };
     say(OPENING);
     let db = Database::open(directory, &options)?;

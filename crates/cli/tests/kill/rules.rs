@@ -171,7 +171,7 @@ fn check(data: &Path, before: &BTreeSet<u32>, told: &Told, seed: u64) -> BTreeSe
 
 fn options() -> DatabaseOptions {
     let log = LogOptions { segment_bytes_min: 32 << 10, segment_bytes_max: 32 << 10, ..LogOptions::default() };
-    let durability = DurabilityOptions { log, checkpoint_log_bytes: 64 << 10, ..DurabilityOptions::default() };
+    let durability = DurabilityOptions { log, checkpoint_log_bytes: Some(64 << 10), ..DurabilityOptions::default() };
     DatabaseOptions { tablet_count: 4, durability, ..DatabaseOptions::default() }
 }
 

@@ -20,7 +20,8 @@ fn taken(report: &CheckpointReport) -> Value {
         ("pages", count(report.pages)),
         ("files", count(report.files)),
         ("bytes", count(report.bytes)),
-        ("tablets_rewritten", count(report.tablets_rewritten)),
+        ("packs_retired", count(report.packs_retired)),
+        ("live_bytes", count(report.live_bytes)),
     ])
 }
 

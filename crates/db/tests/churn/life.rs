@@ -46,7 +46,7 @@ pub fn options(seed: u64) -> DatabaseOptions {
         prepare_ahead: false,
     };
     let durability =
-        DurabilityOptions { log, checkpoint_log_bytes: 0, recovery_threads: 2, ..DurabilityOptions::default() };
+        DurabilityOptions { log, checkpoint_log_bytes: Some(0), recovery_threads: 2, ..DurabilityOptions::default() };
     let sizes = match seed / 2 % 4 {
         0 => StoreSizes::SMALLEST,
         1 => StoreSizes { first_page_slots: 2, page_slots_max: 8, run_max: 24, long_list: 12, changes_min: 4 },

@@ -23,7 +23,7 @@ pub fn options() -> DatabaseOptions {
         spare_segments: 0,
         prepare_ahead: false,
     };
-    let durability = DurabilityOptions { log, checkpoint_log_bytes: 0, ..DurabilityOptions::default() };
+    let durability = DurabilityOptions { log, checkpoint_log_bytes: Some(0), ..DurabilityOptions::default() };
     DatabaseOptions { tablet_count: 2, durability, ..DatabaseOptions::default() }
 }
 

@@ -13,13 +13,15 @@ use mangrove_store::restore::{Damage, Restore};
 use mangrove_store::{Store, StoreOptions};
 use parking_lot::Mutex;
 
-use super::file::{BlockPosition, CheckpointFileName, CheckpointFileReader};
+use super::image::ImageReader;
+use super::live::LivePacks;
 use super::names::{Indexes, read_names};
-use super::take::{Checkpoints, TabletFiles};
+use super::pack::{BlockName, BlockPosition, DiskSource, PackReader, open_pack};
+use super::take::Checkpoints;
 use crate::codec::SavedRules;
 use crate::damage::damaged;
 use crate::disk::Disk;
-use crate::manifest::{Manifest, ManifestFile, ManifestTablet};
+use crate::manifest::Manifest;
 
 /// A checkpoint in memory. The log is replayed into it before the restore is finished.
 pub(crate) struct LoadedCheckpoint {
@@ -33,8 +35,10 @@ pub(crate) struct LoadedCheckpoint {
     pub(crate) bytes: u64,
 }
 
-/// Where each page of a graph came from: the version of the file, and the offset in it.
+/// Where each page of a graph came from: the file, and the offset in it.
 pub(crate) struct ImageSource {
+    /// By their place in the order of packs.
+    paths: Vec<String>,
     newest: HashMap<PageName, (u64, u64)>,
 }
 
@@ -42,9 +46,9 @@ impl ImageSource {
     /// The error for damage that was found while or after pages were put together.
     pub(crate) fn error(&self, disk: &dyn Disk, damage: &Damage) -> Error {
         match self.newest.get(&damage.page) {
-            Some(&(version, offset)) => {
-                let path = CheckpointFileName { tablet: Some(damage.page.tablet), version }.path();
-                damaged(disk, &path, offset, format_args!("{damage}, here or by a later commit in the log"))
+            Some(&(pack, offset)) => {
+                let path = &self.paths[pack as usize];
+                damaged(disk, path, offset, format_args!("{damage}, here or by a later commit in the log"))
             }
             None => {
                 let log = disk.describe(crate::log::DIRECTORY);
@@ -66,49 +70,97 @@ pub(crate) fn load(
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<LoadedCheckpoint> {
     let store = Store::new(store);
-    let (names, (indexes, rules)) = match &manifest.names {
-        Some(file) => load_names(disk, manifest, file, &store)?,
+    let readers = open_packs(disk, manifest, threads)?;
+    let mut packs = LivePacks::default();
+    for (pack, reader) in manifest.packs.iter().zip(&readers) {
+        packs.add(pack.clone(), &reader.blocks);
+    }
+    let (names, (indexes, rules)) = match packs.names().zip(manifest.names) {
+        Some((found, named)) if found != named => {
+            let what = "the catalog that it names is not that of the last pack with one";
+            return Err(damaged(disk, &Manifest::path(manifest.version), 0, what));
+        }
+        Some((named, _)) => load_names(manifest, &readers, named, &store)?,
         None => Default::default(),
     };
     let restore = Restore::new(store);
-    let tablets: Vec<Mutex<TabletFiles>> = (0..manifest.tablet_count).map(|_| Mutex::default()).collect();
-    let reading = CheckpointLoad { disk, manifest, restore: &restore, tablets: &tablets };
-    let total = AtomicU64::new(0);
-    side_by_side(threads, &manifest.tablets, |tablet| {
-        let count = reading.block_tables(tablet)?;
-        total.fetch_add(count, Ordering::Relaxed);
-        Ok(())
+    let tablets = by_tablet(disk, manifest, &packs)?;
+    let (total, done) = (packs.page_count() as u64, AtomicU64::new(0));
+    side_by_side(threads, &tablets, |tablet| {
+        let each = &mut || progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+        load_tablet(&readers, &restore, tablet, each)
     })?;
-    let (total, done) = (total.into_inner(), AtomicU64::new(0));
-    side_by_side(threads, &manifest.tablets, |tablet| {
-        reading.images(tablet, &mut || progress(done.fetch_add(1, Ordering::Relaxed) + 1, total))
-    })?;
-    let tablets: Vec<TabletFiles> = tablets.into_iter().map(Mutex::into_inner).collect();
-    let newest = tablets.iter().flat_map(|tablet| &tablet.newest);
-    let newest = newest.map(|(&page, &(version, position))| (page, (version, position.offset)));
-    let source = ImageSource { newest: newest.collect() };
-    let images = tablets.iter().flat_map(|tablet| tablet.newest.values());
-    let bytes = names.len() as u64 + images.map(|(_, position)| position.bytes()).sum::<u64>();
-    let checkpoints = Checkpoints::new(manifest.clone(), tablets, names);
+    let bytes = names.len() as u64 + packs.newest().map(|(_, place)| place.position.bytes()).sum::<u64>();
+    let source = ImageSource {
+        paths: manifest.packs.iter().map(|pack| pack.path()).collect(),
+        newest: packs.newest().map(|(page, place)| (page, (place.pack, place.position.offset))).collect(),
+    };
+    let checkpoints = Checkpoints::new(manifest.clone(), packs, names);
     Ok(LoadedCheckpoint { restore, indexes, rules, source, checkpoints, bytes })
 }
 
+/// Opens the packs of a manifest, in its order.
+fn open_packs<'a>(disk: &'a dyn Disk, manifest: &Manifest, threads: usize) -> Result<Vec<PackReader<DiskSource<'a>>>> {
+    let readers: Vec<_> = manifest.packs.iter().map(|_| Mutex::new(None)).collect();
+    let work: Vec<_> = manifest.packs.iter().zip(&readers).collect();
+    side_by_side(threads, &work, |(pack, reader)| {
+        *reader.lock() = Some(open_pack(disk, pack, manifest.database)?);
+        Ok(())
+    })?;
+    Ok(readers.into_iter().map(|reader| reader.into_inner().expect("every pack was opened")).collect())
+}
+
 fn load_names(
-    disk: &dyn Disk,
     manifest: &Manifest,
-    file: &ManifestFile,
+    readers: &[PackReader<DiskSource<'_>>],
+    named: crate::manifest::PackNumber,
     store: &Store,
 ) -> Result<(Vec<u8>, (Indexes, SavedRules))> {
-    let name = CheckpointFileName { tablet: None, version: file.version };
-    let reader = CheckpointFileReader::open(disk, name, file.bytes, manifest.database)?;
-    let [(_, position)] = *reader.blocks else {
-        return Err(
-            reader.damaged(0, format!("expected one block with the names, found {} blocks", reader.blocks.len()))
-        );
-    };
-    let body = reader.body(position)?;
-    let read = read_names(&body, store.catalog()).map_err(|m| reader.damaged(position.offset + m.at, m.what))?;
-    Ok((body, read))
+    let is_named = |pack: &crate::manifest::ManifestPack| pack.number() == named && pack.covers.has_catalog();
+    let at = manifest.packs.iter().position(is_named).expect("a manifest has the pack of its names");
+    readers[at].catalog(|bytes| Ok((bytes.to_vec(), read_names(bytes, store.catalog())?)))
+}
+
+/// The images of one tablet, each with its pack. Those of a pack lie side by side, in the order of their offsets.
+type TabletImages = (TabletId, Vec<(u64, (BlockName, BlockPosition))>);
+
+fn by_tablet(disk: &dyn Disk, manifest: &Manifest, packs: &LivePacks) -> Result<Vec<TabletImages>> {
+    let mut tablets: Vec<TabletImages> = (1..=manifest.tablet_count).map(|id| (TabletId(id), Vec::new())).collect();
+    for (page, place) in packs.newest() {
+        let found = usize::from(page.tablet.0).checked_sub(1).and_then(|at| tablets.get_mut(at));
+        let (_, images) = found.ok_or_else(|| {
+            let path = manifest.packs[place.pack as usize].path();
+            damaged(disk, &path, place.position.offset, format_args!("{page} is of a tablet that does not exist"))
+        })?;
+        images.push((place.pack, (BlockName::of_page(page), place.position)));
+    }
+    for (_, images) in &mut tablets {
+        images.sort_unstable_by_key(|(pack, (_, position))| (*pack, position.offset));
+    }
+    Ok(tablets)
+}
+
+/// Reads the newest images of a tablet, pack by pack.
+fn load_tablet(
+    readers: &[PackReader<DiskSource<'_>>],
+    restore: &Restore,
+    (tablet, images): &TabletImages,
+    each: &mut dyn FnMut(),
+) -> Result<()> {
+    let mut turn = restore.tablet(*tablet).expect("the store has the tablets of the manifest");
+    let mut decoder = ImageReader::default();
+    for images in images.chunk_by(|(one, _), (other, _)| one == other) {
+        let reader = &readers[images[0].0 as usize];
+        let blocks: Vec<_> = images.iter().map(|(_, block)| *block).collect();
+        reader.bodies(&blocks, |name, position, body| {
+            let page = name.page().expect("these are the blocks of pages");
+            let image = reader.image(&mut decoder, page, position, body)?;
+            turn.image(image).map_err(|damage| reader.damaged(position.offset, damage))?;
+            each();
+            Ok(())
+        })?;
+    }
+    Ok(())
 }
 
 /// Calls `work` with every item, from several threads. Returns the first error.
@@ -130,51 +182,4 @@ fn side_by_side<T: Sync>(threads: usize, items: &[T], work: impl Fn(&T) -> Resul
         run();
     });
     failed.into_inner().map_or(Ok(()), Err)
-}
-
-/// Reads the files of one manifest.
-struct CheckpointLoad<'a> {
-    disk: &'a dyn Disk,
-    manifest: &'a Manifest,
-    restore: &'a Restore,
-    tablets: &'a [Mutex<TabletFiles>],
-}
-
-impl CheckpointLoad<'_> {
-    fn open(&self, tablet: &ManifestTablet, file: &ManifestFile) -> Result<CheckpointFileReader<'_>> {
-        let name = CheckpointFileName { tablet: Some(TabletId(tablet.tablet)), version: file.version };
-        if file.path != name.path() {
-            let what = format!("expected the file {}, found the name {}", name.path(), file.path);
-            return Err(damaged(self.disk, &Manifest::path(self.manifest.version), 0, what));
-        }
-        CheckpointFileReader::open(self.disk, name, file.bytes, self.manifest.database)
-    }
-
-    /// Reads the block tables of the files of a tablet. Returns the number of its pages.
-    fn block_tables(&self, tablet: &ManifestTablet) -> Result<u64> {
-        let mut files = self.tablets[usize::from(tablet.tablet) - 1].lock();
-        for file in &tablet.files {
-            let reader = self.open(tablet, file)?;
-            files.newest.extend(reader.blocks.iter().map(|&(page, position)| (page, (file.version, position))));
-            files.files.push(file.clone());
-        }
-        Ok(files.newest.len() as u64)
-    }
-
-    /// Reads the newest images of a tablet, file by file.
-    fn images(&self, tablet: &ManifestTablet, each: &mut dyn FnMut()) -> Result<()> {
-        let files = self.tablets[usize::from(tablet.tablet) - 1].lock();
-        let mut turn = self.restore.tablet(TabletId(tablet.tablet)).expect("a manifest names tablets there are");
-        for file in &tablet.files {
-            let reader = self.open(tablet, file)?;
-            let counts =
-                |page: PageName, position: BlockPosition| files.newest.get(&page) == Some(&(file.version, position));
-            for &(page, position) in reader.blocks.iter().filter(|&&(page, position)| counts(page, position)) {
-                let image = reader.image(page, position)?;
-                turn.image(image).map_err(|damage| reader.damaged(position.offset, damage))?;
-                each();
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,13 +1,12 @@
 //! Checkpoints: the graph at a snapshot, in files, so that the log before it is not needed.
 //!
 //! ```text
-//! floor of the log ──▶ snapshot ──▶ tablet by tablet: images of changed pages ──▶ files, synced ──▶ names ──▶ manifest
+//! floor of the log ──▶ snapshot ──▶ tablet by tablet: images of due pages ──▶ packs ──▶ names ──▶ synced ──▶ manifest
 //!                                                                                                    └──▶ remove old files
 //! ```
 //!
-//! Writers go on meanwhile: the snapshot is registered, and pages are imaged one at a time. The state of a tablet is a
-//! list of files; the newest image of a page counts. A tablet is written whole again when less than half of the bytes
-//! of its files count, or when it has [`FILES_MAX`] files.
+//! Writers go on meanwhile: the snapshot is registered, and pages are imaged one at a time. The images of a checkpoint go
+//! into one pack, or several of a size that grows with the graph. The newest image of a page counts (`live`).
 //!
 //! - **LOG-20.** A checkpoint at timestamp `S` has all commits up to `S` and nothing later. Its pages are images at
 //!   `S`, or older images of pages that no commit has changed since.
@@ -24,28 +23,30 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `page` | a page image as bytes |
+//! | `image` | a page image as bytes |
+//! | `compress` | compression of parts of files |
 //! | `names` | names, indexes and schema rules as bytes |
-//! | `file` | checkpoint files: blocks with checksums |
+//! | `pack` | packs: blocks of several tablets with checksums |
+//! | `live` | which blocks count, and which packs are written anew |
 //! | `take` | writing a checkpoint |
 //! | `load` | loading one |
 
-mod file;
+mod compress;
+mod image;
+mod live;
 mod load;
 mod names;
-mod page;
+mod pack;
 mod take;
 
-pub use file::CHECKPOINT_DIR;
-pub(crate) use file::check_file;
+pub(crate) use compress::Compression;
+pub(crate) use image::{ImageReader, ImageWriter, read_image_of_version_1};
 pub(crate) use load::load;
 pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible, read_names};
-pub(crate) use page::{put_image, read_image};
+pub use pack::{BlockEntry, list_blocks};
+pub(crate) use pack::{check_directory, check_pack};
 pub use take::CheckpointReport;
 pub(crate) use take::{CheckpointSnapshot, Checkpoints, clean_up};
-
-/// Files that a tablet has at most before it is written whole again.
-pub const FILES_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests;

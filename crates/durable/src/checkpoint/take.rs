@@ -1,24 +1,26 @@
-//! Taking a checkpoint: writing the changed pages of every tablet, then the names, then the manifest.
+//! Taking a checkpoint: writing the pages that are due into packs, then the names, then the manifest.
 //!
-//! [`Checkpoints`] is the state from one checkpoint to the next: the newest manifest, and where the newest image of
-//! each page lies. One thread at a time takes checkpoints. It holds no lock of the store while it writes; a `pause`
-//! between two pages lets other threads run, and may end the checkpoint.
+//! [`Checkpoints`] is the state from one checkpoint to the next: the newest manifest, and which blocks of its packs
+//! count. One thread at a time takes checkpoints. It holds no lock of the store while it writes; a `pause` between two
+//! pages lets other threads run, and may end the checkpoint.
 
 use std::collections::BTreeSet;
 
-use hashbrown::HashMap;
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, Result, TabletId};
 use mangrove_store::Store;
-use mangrove_store::image::PageName;
+use mangrove_store::image::PageImage;
 use mangrove_txn::Transaction;
+use uuid::Uuid;
 
-use super::FILES_MAX;
-use super::file::{BlockPosition, CHECKPOINT_DIR, CheckpointFileName, CheckpointFileWriter, WrittenFile};
+use super::live::{LivePacks, PackPolicy};
 use super::names::put_names;
+use super::pack::{DiskPackWriter, WrittenPack};
 use crate::disk::Disk;
 use crate::log::LogFloor;
-use crate::manifest::{MANIFEST_DIR, Manifest, ManifestFile, ManifestTablet, fenced};
+use crate::manifest::{
+    CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest, ManifestTablets, ManifestWal, TabletRanges, fenced,
+};
 
 /// The result of a checkpoint, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,34 +31,14 @@ pub struct CheckpointReport {
     pub checkpoint_ts: u64,
     /// Page images written.
     pub pages: u64,
-    /// Files written.
+    /// Packs written.
     pub files: u64,
-    /// Bytes of these files.
+    /// Bytes of these packs.
     pub bytes: u64,
-    /// Tablets that were written whole.
-    pub tablets_rewritten: u64,
-}
-
-/// The newest image of each page of a tablet: the version of its file, and its position there.
-pub(super) type NewestImages = HashMap<PageName, (u64, BlockPosition)>;
-
-/// The files of a tablet, as its next checkpoint needs to know them.
-#[derive(Debug, Default)]
-pub(super) struct TabletFiles {
-    /// Oldest first.
-    pub(super) files: Vec<ManifestFile>,
-    pub(super) newest: NewestImages,
-}
-
-impl TabletFiles {
-    /// Returns true if writing the whole tablet is better than writing only these pages.
-    fn is_to_be_rewritten(&self, changed: &[PageName]) -> bool {
-        let changed: BTreeSet<PageName> = changed.iter().copied().collect();
-        let kept = self.newest.iter().filter(|(name, _)| !changed.contains(*name));
-        let kept_bytes: u64 = kept.map(|(_, (_, position))| position.bytes()).sum();
-        let bytes: u64 = self.files.iter().map(|file| file.bytes).sum();
-        self.files.len() >= FILES_MAX || kept_bytes * 2 < bytes
-    }
+    /// Packs that were retired: their pages that still counted are among those written.
+    pub packs_retired: u64,
+    /// Bytes of the blocks that count, of all packs.
+    pub live_bytes: u64,
 }
 
 /// The snapshot that a checkpoint writes.
@@ -74,18 +56,27 @@ pub(crate) struct CheckpointSnapshot {
 #[derive(Debug)]
 pub(crate) struct Checkpoints {
     manifest: Manifest,
-    /// By tablet, counted from 0.
-    tablets: Vec<TabletFiles>,
-    /// The content of the newest file of names.
+    packs: LivePacks,
+    /// The content of the catalog that counts.
     names: Vec<u8>,
+    policy: PackPolicy,
     /// The last version that was tried (LOG-24).
     tried: u64,
+    /// The last counter that was given to a pack of this incarnation (LOG-28, LOG-33).
+    counter: u64,
 }
 
 impl Checkpoints {
-    /// The state after the checkpoint of a manifest: the files of each tablet, and the content of the file of names.
-    pub(super) fn new(manifest: Manifest, tablets: Vec<TabletFiles>, names: Vec<u8>) -> Self {
-        Checkpoints { tried: manifest.version, manifest, tablets, names }
+    /// The state after the checkpoint of a manifest: its packs, and the content of its catalog.
+    pub(super) fn new(manifest: Manifest, packs: LivePacks, names: Vec<u8>) -> Self {
+        let policy = PackPolicy::default();
+        Checkpoints { tried: manifest.version, counter: 0, manifest, packs, names, policy }
+    }
+
+    /// Makes packs of other sizes.
+    #[cfg(test)]
+    pub(super) fn set_policy(&mut self, policy: PackPolicy) {
+        self.policy = policy;
     }
 
     /// The newest manifest.
@@ -93,13 +84,20 @@ impl Checkpoints {
         &self.manifest
     }
 
-    /// Writes a manifest with the same files for a new fencing epoch (LOG-31). From now on no process that opened the
+    /// Bytes of the blocks that count.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.packs.live_bytes()
+    }
+
+    /// Writes a manifest with the same packs for a new incarnation (LOG-31). From now on no process that opened the
     /// database before can write one.
     pub(crate) fn begin_epoch(&mut self, disk: &dyn Disk) -> Result<()> {
         self.tried += 1;
-        let next = Manifest { version: self.tried, epoch: self.manifest.epoch + 1, ..self.manifest.clone() };
+        let mut next = self.manifest.next(self.tried);
+        next.claim(self.manifest.epoch() + 1);
+        next.packs = self.packs.entries_with(&[]);
         next.put(disk)?;
-        self.manifest = next;
+        (self.manifest, self.counter) = (next, 0);
         Ok(())
     }
 
@@ -107,15 +105,15 @@ impl Checkpoints {
     /// attempt of its own, or it has another epoch.
     fn check_epoch(&self, disk: &dyn Disk) -> Result<()> {
         for version in Manifest::versions(disk)?.into_iter().filter(|&version| version > self.manifest.version) {
-            if Manifest::read(disk, version)?.epoch != self.manifest.epoch {
+            if Manifest::read(disk, version)?.epoch() != self.manifest.epoch() {
                 return Err(fenced(&disk.describe(&Manifest::path(version))));
             }
         }
         Ok(())
     }
 
-    /// Takes a checkpoint of a snapshot. `pause` is called between pages; its error ends the checkpoint and leaves
-    /// nothing on the disk. Returns `None` if nothing has changed.
+    /// Takes a checkpoint of a snapshot. `pause` is called between pages; its error ends the checkpoint, and the packs
+    /// that it has written are garbage. Returns `None` if nothing has changed.
     pub(crate) fn take(
         &mut self,
         disk: &dyn Disk,
@@ -130,114 +128,137 @@ impl Checkpoints {
                 "a checkpoint at commit {at_ts} would release later commits of the log: {floor:?}"
             )));
         }
-        assert!(at_ts >= self.manifest.checkpoint_ts, "a checkpoint goes back in time");
+        let last_ts = self.manifest.checkpoint_ts();
+        assert!(at_ts >= last_ts, "a checkpoint goes back in time");
         // LOG-24.
         self.tried += 1;
-        let mut next = Manifest {
-            version: self.tried,
-            checkpoint_ts: at_ts,
-            first_log_segment: floor.segment,
-            log_before: floor.before,
-            ..self.manifest.clone()
-        };
+        let mut next = self.manifest.next(self.tried);
+        next.tablets = vec![ManifestTablets { range: TabletRanges::all(next.tablet_count), checkpoint_ts: at_ts }];
+        next.wal = Some(ManifestWal { first_segment: floor.segment, before: floor.before });
         let mut report = CheckpointReport { version: next.version, checkpoint_ts: at_ts, ..Default::default() };
         // A graph without images may have been loaded in bulk, which notes no changes.
-        let is_first = self.tablets.iter().all(|tablet| tablet.files.is_empty());
-        let since = (!is_first).then_some(self.manifest.checkpoint_ts);
-        let mut written = Vec::new();
-        for id in (1..=store.tablet_count()).map(TabletId) {
-            let turn = TabletTurn { disk, store, manifest: &next, id, at_ts };
-            written.extend(turn.write(&self.tablets[usize::from(id.0) - 1], since, &mut report, pause)?);
+        let since = (self.packs.page_count() > 0).then_some(last_ts);
+        let tablets = (1..=store.tablet_count()).map(TabletId);
+        let changed: Vec<_> = tablets.flat_map(|id| store.pages_changed_since(id, since)).collect();
+        let has_changes = !changed.is_empty();
+        let due = match has_changes {
+            true => self.packs.due(changed, self.policy),
+            false => Default::default(),
+        };
+        let mut packs = PackSeries {
+            disk,
+            database: next.database,
+            incarnation: next.epoch(),
+            counter: &mut self.counter,
+            policy: self.policy,
+            live: self.packs.live_bytes(),
+            due: due.pages.len() as u64,
+            images: 0,
+            bytes: 0,
+            current: None,
+            written: Vec::new(),
+        };
+        for page in &due.pages {
+            pause()?;
+            // LOG-20.
+            let image = store.page_image(*page, at_ts).ok_or_else(|| Error::bug(format!("{page} is gone")))?;
+            packs.image(&image)?;
         }
+        report.pages = packs.images;
         drop(held);
         reach(Point::CheckpointImages);
         // LOG-25: after the last image.
         let mut names = Vec::new();
         put_names(store, &mut names);
-        let has_new_names = names != self.names || next.names.is_none();
+        let has_new_names = names != self.names || self.packs.catalog_is_due(&due.retired);
         if has_new_names {
-            let mut file = CheckpointFileWriter::create(
-                disk,
-                CheckpointFileName { tablet: None, version: next.version },
-                next.database,
-            )?;
-            file.block(&names)?;
-            next.names = Some(manifest_file(file.finish()?, next.version, &mut report));
+            packs.writer()?.catalog(&names)?;
         }
-        if written.is_empty() && !has_new_names && next.first_log_segment == self.manifest.first_log_segment {
+        let written = packs.finish()?;
+        if written.is_empty() && floor.segment == self.manifest.log_floor().segment {
             return Ok(None);
         }
-        for (id, files) in &written {
-            set_files(&mut next, *id, &files.files);
+        next.packs = self.packs.entries_with(&written);
+        next.names = match has_new_names {
+            true => written.last().map(|pack| pack.entry.number()),
+            false => self.packs.names(),
+        };
+        for owner in &mut next.owners {
+            owner.through = self.counter;
         }
         disk.sync_dir(CHECKPOINT_DIR)?;
         reach(Point::CheckpointFiles);
         self.check_epoch(disk)?;
-        // LOG-22: the files and their names are synced.
+        // LOG-22: the packs and their names are synced.
         next.put(disk)?;
-        for (id, files) in written {
-            self.tablets[usize::from(id.0) - 1] = files;
-        }
+        report.files = written.len() as u64;
+        report.bytes = written.iter().map(|pack| pack.entry.bytes).sum();
+        report.packs_retired = due.retired.len() as u64;
+        self.packs.put(written);
+        report.live_bytes = self.packs.live_bytes();
         self.names = names;
         self.manifest = next;
         Ok(Some(report))
     }
 }
 
-fn set_files(manifest: &mut Manifest, id: TabletId, files: &[ManifestFile]) {
-    match manifest.tablets.iter_mut().find(|tablet| tablet.tablet == id.0) {
-        Some(tablet) => tablet.files = files.to_vec(),
-        None => manifest.tablets.push(ManifestTablet { tablet: id.0, files: files.to_vec() }),
-    }
-}
-
-fn manifest_file(info: WrittenFile, version: u64, report: &mut CheckpointReport) -> ManifestFile {
-    report.files += 1;
-    report.bytes += info.bytes;
-    ManifestFile { path: info.path, version, bytes: info.bytes, crc32c: info.crc }
-}
-
-/// The work of a checkpoint on one tablet.
-struct TabletTurn<'a> {
+/// The packs that a checkpoint writes, one after the other.
+struct PackSeries<'a> {
     disk: &'a dyn Disk,
-    store: &'a Store,
-    manifest: &'a Manifest,
-    id: TabletId,
-    at_ts: u64,
+    database: Uuid,
+    incarnation: u64,
+    /// The counter of the last pack.
+    counter: &'a mut u64,
+    policy: PackPolicy,
+    /// Bytes of the graph's blocks before the checkpoint.
+    live: u64,
+    /// Images that the checkpoint writes.
+    due: u64,
+    /// Images written.
+    images: u64,
+    /// Bytes of the packs that are finished.
+    bytes: u64,
+    current: Option<DiskPackWriter>,
+    written: Vec<WrittenPack>,
 }
 
-impl TabletTurn<'_> {
-    /// Writes the changed pages. Returns the files of the tablet after that; `None` if nothing has changed.
-    fn write(
-        &self,
-        before: &TabletFiles,
-        since: Option<u64>,
-        report: &mut CheckpointReport,
-        pause: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<Option<(TabletId, TabletFiles)>> {
-        let mut changed = self.store.pages_changed_since(self.id, since);
-        if changed.is_empty() {
-            return Ok(None);
+impl PackSeries<'_> {
+    /// The pack that is being written.
+    fn writer(&mut self) -> Result<&mut DiskPackWriter> {
+        if self.current.is_none() {
+            *self.counter += 1;
+            let number = (self.incarnation, *self.counter);
+            self.current = Some(DiskPackWriter::create(self.disk, number, self.database, self.policy.compression)?);
         }
-        let mut files = TabletFiles { files: before.files.clone(), newest: before.newest.clone() };
-        if !before.files.is_empty() && before.is_to_be_rewritten(&changed) {
-            changed = self.store.pages_changed_since(self.id, None);
-            files = TabletFiles::default();
-            report.tablets_rewritten += 1;
+        Ok(self.current.as_mut().expect("it was just begun"))
+    }
+
+    fn image(&mut self, image: &PageImage) -> Result<()> {
+        let writer = self.writer()?;
+        writer.image(image)?;
+        let here = writer.bytes();
+        self.images += 1;
+        // The first checkpoint of a large graph has no live bytes to go by.
+        let expected = u128::from(self.bytes + here) * u128::from(self.due) / u128::from(self.images);
+        let live = self.live.max(u64::try_from(expected).unwrap_or(u64::MAX));
+        if here >= self.policy.target(live) && self.images < self.due {
+            self.end_pack()?;
         }
-        let version = self.manifest.version;
-        let name = CheckpointFileName { tablet: Some(self.id), version };
-        let mut file = CheckpointFileWriter::create(self.disk, name, self.manifest.database)?;
-        for page in changed {
-            pause()?;
-            // LOG-20.
-            let Some(image) = self.store.page_image(page, self.at_ts) else { continue };
-            let position = file.image(&image)?;
-            files.newest.insert(page, (version, position));
-            report.pages += 1;
+        Ok(())
+    }
+
+    fn end_pack(&mut self) -> Result<()> {
+        if let Some(writer) = self.current.take() {
+            let pack = writer.finish()?;
+            self.bytes += pack.entry.bytes;
+            self.written.push(pack);
         }
-        files.files.push(manifest_file(file.finish()?, version, report));
-        Ok(Some((self.id, files)))
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<WrittenPack>> {
+        self.end_pack()?;
+        Ok(self.written)
     }
 }
 
@@ -245,13 +266,14 @@ impl TabletTurn<'_> {
 /// process may have written without learning of it (LOG-24), are left alone with their files. The caller has the
 /// database to itself, and takes no checkpoint meanwhile. Returns the number of removed files.
 pub(crate) fn clean_up(disk: &dyn Disk, newest: &Manifest) -> Result<u64> {
-    let mut needed: BTreeSet<String> = newest.files().map(|file| file.path.clone()).collect();
+    let paths = |manifest: &Manifest| manifest.packs.iter().map(|pack| pack.path()).collect::<Vec<_>>();
+    let mut needed: BTreeSet<String> = paths(newest).into_iter().collect();
     let (mut old, later): (Vec<u64>, Vec<u64>) =
         Manifest::versions(disk)?.into_iter().partition(|&version| version < newest.version);
     for version in old.pop().into_iter().chain(later) {
         // A manifest that cannot be read needs no files: the graph is not opened from it.
         if let Ok(manifest) = Manifest::read(disk, version) {
-            needed.extend(manifest.files().map(|file| file.path.clone()));
+            needed.extend(paths(&manifest));
         }
     }
     let mut removed = 0;
@@ -262,11 +284,13 @@ pub(crate) fn clean_up(disk: &dyn Disk, newest: &Manifest) -> Result<u64> {
     for name in disk.list(MANIFEST_DIR)?.iter().filter(|name| name.ends_with(".draft")) {
         disk.remove(&format!("{MANIFEST_DIR}/{name}"))?;
     }
-    for name in disk.list(CHECKPOINT_DIR)? {
-        let path = format!("{CHECKPOINT_DIR}/{name}");
-        if !needed.contains(&path) {
-            disk.remove(&path)?;
-            removed += 1;
+    for directory in [CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR] {
+        for name in disk.list(directory)? {
+            let path = format!("{directory}/{name}");
+            if !needed.contains(&path) {
+                disk.remove(&path)?;
+                removed += 1;
+            }
         }
     }
     Ok(removed)

@@ -7,11 +7,16 @@ use mangrove_store::{StoreOptions, WriteCardinality};
 use mangrove_txn::{RecentOptions, TransactionManager};
 use uuid::Uuid;
 
+use super::live::{LivePacks, PackPolicy};
 use super::*;
 use crate::disk::{Disk, SimDisk};
 use crate::log::LogFloor;
-use crate::manifest::{MANIFEST_DIR, Manifest};
+use crate::manifest::{CHECKPOINT_DIR, MANIFEST_DIR, Manifest};
 use crate::testing::{Actor, Dump, dump, dump_now, new_graph, quiet};
+
+/// Small packs, so that a checkpoint writes several.
+const POLICY: PackPolicy =
+    PackPolicy { bytes_min: 1_500, bytes_max: 4_000, packs_free: 3, compression: Compression::Zstd };
 
 /// A graph and the state of its checkpoints.
 struct CheckpointedGraph {
@@ -32,9 +37,10 @@ fn new_disk() -> SimDisk {
 impl CheckpointedGraph {
     fn new() -> Self {
         let (disk, manager) = (new_disk(), new_graph());
-        let manifest = Manifest::first(Uuid::from_u128(1), 3);
+        let mut manifest = Manifest::first(Uuid::from_u128(1), 3);
         manifest.put(&disk).unwrap();
-        let checkpoints = Checkpoints::new(manifest, (0..3).map(|_| Default::default()).collect(), Vec::new());
+        let mut checkpoints = Checkpoints::new(manifest, LivePacks::default(), Vec::new());
+        checkpoints.set_policy(POLICY);
         CheckpointedGraph { disk, manager, checkpoints }
     }
 
@@ -44,12 +50,16 @@ impl CheckpointedGraph {
         let options = StoreOptions { tablet_count: manifest.tablet_count, ..StoreOptions::default() };
         let loaded = load(&disk, &manifest, &options, 2, &|_, _| ())?;
         let Indexes { list, next } = &loaded.indexes;
-        let at = manifest.checkpoint_ts;
+        let at = manifest.checkpoint_ts();
         let restored = loaded.restore.finish(list, *next, at, 2, &mut |_| ());
         let restored = restored.map_err(|damage| loaded.source.error(&disk, &damage))?;
         let manager = TransactionManager::resuming(Arc::new(restored.store), RecentOptions::default(), at);
         quiet(&manager);
-        Ok(CheckpointedGraph { disk, manager, checkpoints: loaded.checkpoints })
+        // Names of packs are given once in an incarnation (LOG-28).
+        let mut checkpoints = loaded.checkpoints;
+        checkpoints.set_policy(POLICY);
+        checkpoints.begin_epoch(&disk)?;
+        Ok(CheckpointedGraph { disk, manager, checkpoints })
     }
 
     /// Takes a checkpoint with transactions in between. Returns the state that it should have.
@@ -99,7 +109,7 @@ fn take_quietly(kept: &mut CheckpointedGraph) -> Option<CheckpointReport> {
 fn the_newest_checkpoint_is_recovered_and_old_files_are_removed() {
     let mut kept = CheckpointedGraph::new();
     let mut actor = Actor::new(1);
-    let (mut rewritten, mut skipped) = (0, 0);
+    let (mut retired, mut skipped, mut several) = (0, 0, 0);
     for round in 0..40 {
         // A transaction may change nothing, or roll back.
         let before = dump_now(&kept.manager);
@@ -110,7 +120,8 @@ fn the_newest_checkpoint_is_recovered_and_old_files_are_removed() {
         kept.manager.compact();
         let (expected, report) = kept.take(&mut actor);
         let report = report.unwrap().expect("there is something new");
-        rewritten += report.tablets_rewritten;
+        retired += report.packs_retired;
+        several += u64::from(report.files > 1);
         let pages: u64 = (1..=3)
             .map(|n| kept.manager.store().pages_changed_since(mangrove_graph::TabletId(n), None).len() as u64)
             .sum();
@@ -124,11 +135,16 @@ fn the_newest_checkpoint_is_recovered_and_old_files_are_removed() {
             clean_up(&kept.disk, kept.checkpoints.manifest()).unwrap();
         }
         let manifest = kept.checkpoints.manifest();
-        assert!(manifest.tablets.iter().all(|tablet| tablet.files.len() <= FILES_MAX));
-        assert!(kept.disk.list(CHECKPOINT_DIR).unwrap().len() <= 2 * (3 * FILES_MAX + 1));
+        let live: u64 = manifest.packs.iter().map(|pack| pack.live).sum();
+        let packs_max = (POLICY.packs_free + live.div_ceil(POLICY.target(live))) as usize + report.files as usize;
+        assert!(manifest.packs.len() <= packs_max, "{} packs of {live} live bytes", manifest.packs.len());
+        let named = kept.disk.list(CHECKPOINT_DIR).unwrap().len();
+        assert!(named <= 2 * packs_max, "{named} files");
+        let images: u64 = manifest.packs.iter().map(|pack| pack.bytes).sum();
+        assert!(images <= 2 * live + 400 * manifest.packs.len() as u64, "{images} bytes, {live} live");
         assert!(kept.disk.list(MANIFEST_DIR).unwrap().len() <= 2);
     }
-    assert!(rewritten > 0 && skipped > 0, "{rewritten} tablets rewritten, {skipped} pages skipped");
+    assert!(retired > 0 && skipped > 0 && several > 0, "{retired} packs retired, {skipped} pages skipped, {several}");
 }
 
 #[test]
@@ -188,14 +204,14 @@ fn a_flipped_bit_in_any_file_is_found_and_named() {
     loop {
         kept.change_one(which);
         let report = take_quietly(&mut kept).unwrap();
-        assert!(which < 50, "a page that is a small part of its tablet is written alone");
-        if report.tablets_rewritten == 0 {
+        assert!(which < 50, "a page that is a small part of its pack is written alone");
+        if report.packs_retired == 0 {
             break;
         }
         which += 1;
     }
     let expected = dump_now(&kept.manager);
-    let named: Vec<String> = kept.checkpoints.manifest().files().map(|file| file.path.clone()).collect();
+    let named: Vec<String> = kept.checkpoints.manifest().packs.iter().map(|pack| pack.path()).collect();
     let mut harmless = 0;
     for (path, length) in kept.disk.files().into_iter().filter(|(path, _)| named.contains(path)) {
         for at in (0..length).step_by(13) {
@@ -223,15 +239,16 @@ fn a_missing_or_a_cut_file_is_named() {
     let mut actor = Actor::new(6);
     kept.run(&mut actor, 40);
     kept.take(&mut actor).1.unwrap();
-    for file in kept.checkpoints.manifest().files() {
+    for pack in &kept.checkpoints.manifest().packs {
+        let path = pack.path();
         let disk = kept.disk.power_cut(0);
-        disk.open(&file.path).unwrap().set_len(file.bytes - 1).unwrap();
+        disk.open(&path).unwrap().set_len(pack.bytes - 1).unwrap();
         let Err(error) = CheckpointedGraph::open(disk) else { panic!("a file is too short") };
-        assert!(error.message().contains(&file.path) && error.kind() == ErrorKind::Damaged, "{error}");
+        assert!(error.message().contains(&path) && error.kind() == ErrorKind::Damaged, "{error}");
         let disk = kept.disk.power_cut(0);
-        disk.remove(&file.path).unwrap();
+        disk.remove(&path).unwrap();
         let Err(error) = CheckpointedGraph::open(disk) else { panic!("a file is gone") };
-        assert!(error.message().contains(&file.path), "{error}");
+        assert!(error.message().contains(&path), "{error}");
     }
 }
 

@@ -14,4 +14,4 @@ pub use rule::{IMPOSSIBLE_RULE, SavedRules, put_rules, read_rules};
 pub use value::{put_content, put_user_id, put_value, read_content, read_user_id, read_value};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

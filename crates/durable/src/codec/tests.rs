@@ -11,7 +11,8 @@ use uuid::Uuid;
 
 use super::*;
 
-fn values() -> impl Strategy<Value = Value> {
+/// Values of every kind that the store holds.
+pub(crate) fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<bool>().prop_map(Value::Bool),
         any::<i8>().prop_map(Value::I8),

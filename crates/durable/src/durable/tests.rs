@@ -20,7 +20,7 @@ fn options() -> DurableOptions {
             prepare_ahead: false,
             ..LogOptions::default()
         },
-        checkpoint_log_bytes: 0,
+        checkpoint_log_bytes: Some(0),
         recovery_threads: 2,
         ..DurableOptions::default()
     }
@@ -341,12 +341,12 @@ fn a_missing_file_is_named() {
         // The last segment with batches is the end of the log: no later batch shows that it is missing.
         let logs = logs.into_iter().map(|name| format!("wal/{name}")).filter(|path| {
             let seq = u64::from_str_radix(&path["wal/".len()..], 16).unwrap();
-            seq >= manifest.first_log_segment
+            seq >= manifest.log_floor().segment
         });
         let logs: Vec<_> = logs.collect();
         let (_, inner) = logs.split_last().unwrap();
-        assert_eq!(manifest.files().count() > 0, is_checkpointed);
-        let files = manifest.files().map(|file| file.path.clone()).chain(inner.iter().cloned());
+        assert_eq!(manifest.packs.is_empty(), !is_checkpointed);
+        let files = manifest.packs.iter().map(|pack| pack.path()).chain(inner.iter().cloned());
         for path in files {
             let disk = disk.power_cut(1);
             disk.remove(&path).unwrap();
@@ -407,19 +407,19 @@ fn a_new_database_is_made_in_spite_of_power_cuts() {
 #[test]
 fn checkpoints_are_due_by_the_length_of_the_log_or_by_time() {
     let seconds = Duration::from_secs;
-    let both = CheckpointPolicy { log_bytes: 100, after: Some(seconds(9)) };
-    assert!(both.is_now(100, seconds(0)) && both.is_now(1, seconds(9)));
-    assert!(!both.is_now(99, seconds(8)) && !both.is_now(0, seconds(60)), "nothing has been written");
-    let by_time = CheckpointPolicy { log_bytes: 0, ..both };
-    assert!(by_time.is_ever() && !by_time.is_now(1 << 40, seconds(1)));
-    assert!(!CheckpointPolicy { log_bytes: 0, after: None }.is_ever());
+    let both = CheckpointPolicy { log_bytes: Some(100), after: Some(seconds(9)) };
+    assert!(both.is_now(100, 0, seconds(0)) && both.is_now(1, 0, seconds(9)));
+    assert!(!both.is_now(99, 0, seconds(8)) && !both.is_now(0, 0, seconds(60)), "nothing has been written");
+    let by_time = CheckpointPolicy { log_bytes: Some(0), ..both };
+    assert!(by_time.is_ever() && !by_time.is_now(1 << 40, 0, seconds(1)));
+    assert!(!CheckpointPolicy { log_bytes: Some(0), after: None }.is_ever());
 }
 
 #[test]
 fn checkpoints_come_by_themselves_and_go_on_under_writers() {
     let disk = SimDisk::new();
     let after = Some(Duration::from_millis(500));
-    let options = DurableOptions { checkpoint_log_bytes: 1 << 40, checkpoint_after: after, ..options() };
+    let options = DurableOptions { checkpoint_log_bytes: Some(1 << 40), checkpoint_after: after, ..options() };
     let durable = Durable::open(Arc::new(disk.clone()), &options, &|_| ()).unwrap();
     let mut actor = Actor::new(11);
     let mut rounds = 0;
@@ -503,18 +503,34 @@ fn damage_found_by_a_worker_is_named_with_file_and_offset() {
     }
 }
 
+#[test]
+fn the_log_may_grow_with_the_graph_before_a_checkpoint() {
+    let is_due = |log_bytes, grown, live| {
+        CheckpointPolicy { log_bytes, after: None }.is_now(grown, live, Duration::from_secs(9))
+    };
+    let mib = 1 << 20;
+    for (grown, live, expected) in [
+        (63 * mib, 0, false),
+        (64 * mib, 256 * mib, true),
+        (64 * mib, 1_024 * mib, false),
+        (256 * mib, 1_024 * mib, true),
+    ] {
+        assert_eq!(is_due(None, grown, live), expected, "{grown} bytes of log, {live} live bytes");
+    }
+    assert!(is_due(Some(7), 7, 1_024 * mib) && !is_due(Some(7), 6, 0) && !is_due(Some(0), u64::MAX, 0));
+}
+
 /// The kinds of files of a database, and true if every flipped bit is found. In a manifest, the case of a hexadecimal
 /// digit has no meaning. In the log, padding and unused blocks have none, and a damaged last batch may be taken for a
 /// torn one.
-const FILE_KINDS: [(&str, bool); 5] =
-    [("newest manifest", false), ("older manifest", false), ("names", true), ("pages", true), ("log", false)];
+const FILE_KINDS: [(&str, bool); 4] =
+    [("newest manifest", false), ("older manifest", false), ("pack", true), ("log", false)];
 
 fn kind_of(path: &str, newest: &str) -> &'static str {
     match path.split_once('/') {
         Some(("manifest", _)) if path == newest => "newest manifest",
         Some(("manifest", _)) => "older manifest",
-        Some(("segment", name)) if name.contains("-names-") => "names",
-        Some(("segment", _)) => "pages",
+        Some(("pack", _)) => "pack",
         Some(("wal", _)) => "log",
         _ => panic!("{path} is of no kind"),
     }

@@ -208,7 +208,8 @@ fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
     let meaning = "When the last checkpoint was written that had something to write, in seconds since 1970.";
     let mut family = text.family("mangrove_last_checkpoint_timestamp_seconds", Gauge, meaning);
     for (graph, durability) in graphs {
-        if let Some(seconds) = process::newest_file(&durability.checkpoint_directory()) {
+        let directories = durability.checkpoint_directories();
+        if let Some(seconds) = directories.iter().filter_map(|path| process::newest_file(path)).reduce(f64::max) {
             family.sample(&[("graph", graph)], seconds);
         }
     }

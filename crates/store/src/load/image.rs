@@ -26,6 +26,7 @@
 use mangrove_graph::{ElementKind, KeyId, LabelSetId, TabletId, UserId, Value, VertexId};
 use mangrove_reclaim::{Pin, epoch};
 use smol_str::SmolStr;
+use uuid::Uuid;
 
 use crate::cell::column::Column;
 use crate::cell::{Content, ValueRegion};
@@ -77,8 +78,12 @@ pub enum ColumnValues {
     I32(Vec<i32>),
     /// 64-bit integers.
     I64(Vec<i64>),
+    /// 32-bit floating-point numbers.
+    F32(Vec<f32>),
     /// Doubles.
     F64(Vec<f64>),
+    /// UUIDs.
+    Uuid(Vec<Uuid>),
     /// Strings.
     String(Vec<SmolStr>),
     /// Values of any types, but never [`Content::Absent`].
@@ -92,7 +97,9 @@ impl ColumnValues {
             Content::One(Value::Bool(_)) => ColumnValues::Bool(Vec::new()),
             Content::One(Value::I32(_)) => ColumnValues::I32(Vec::new()),
             Content::One(Value::I64(_)) => ColumnValues::I64(Vec::new()),
+            Content::One(Value::F32(_)) => ColumnValues::F32(Vec::new()),
             Content::One(Value::F64(_)) => ColumnValues::F64(Vec::new()),
+            Content::One(Value::Uuid(_)) => ColumnValues::Uuid(Vec::new()),
             Content::One(Value::String(_)) => ColumnValues::String(Vec::new()),
             _ => ColumnValues::Any(Vec::new()),
         }
@@ -104,7 +111,9 @@ impl ColumnValues {
             (ColumnValues::Bool(v), Content::One(Value::Bool(value))) => v.push(value),
             (ColumnValues::I32(v), Content::One(Value::I32(value))) => v.push(value),
             (ColumnValues::I64(v), Content::One(Value::I64(value))) => v.push(value),
+            (ColumnValues::F32(v), Content::One(Value::F32(value))) => v.push(value),
             (ColumnValues::F64(v), Content::One(Value::F64(value))) => v.push(value),
+            (ColumnValues::Uuid(v), Content::One(Value::Uuid(value))) => v.push(value),
             (ColumnValues::String(v), Content::One(Value::String(value))) => v.push(value),
             (ColumnValues::Any(v), content) => v.push(content),
             (_, content) => {
@@ -121,7 +130,9 @@ impl ColumnValues {
             ColumnValues::Bool(v) => v.len(),
             ColumnValues::I32(v) => v.len(),
             ColumnValues::I64(v) => v.len(),
+            ColumnValues::F32(v) => v.len(),
             ColumnValues::F64(v) => v.len(),
+            ColumnValues::Uuid(v) => v.len(),
             ColumnValues::String(v) => v.len(),
             ColumnValues::Any(v) => v.len(),
         }
@@ -138,7 +149,9 @@ impl ColumnValues {
             ColumnValues::Bool(v) => Content::One(Value::Bool(v[at])),
             ColumnValues::I32(v) => Content::One(Value::I32(v[at])),
             ColumnValues::I64(v) => Content::One(Value::I64(v[at])),
+            ColumnValues::F32(v) => Content::One(Value::F32(v[at])),
             ColumnValues::F64(v) => Content::One(Value::F64(v[at])),
+            ColumnValues::Uuid(v) => Content::One(Value::Uuid(v[at])),
             ColumnValues::String(v) => Content::One(Value::String(v[at].clone())),
             ColumnValues::Any(v) => v[at].clone(),
         }

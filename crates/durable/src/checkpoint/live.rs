@@ -1,0 +1,259 @@
+//! Which blocks of which packs count, and which packs are written anew.
+//!
+//! Of several images of a page, that in the last pack counts. A pack is *retired* when less than half of the bytes of
+//! its blocks count, or when there are too many packs; then the smallest go first. The pages that still count in it are
+//! due in the next checkpoint, as if they had changed. A pack without a block that counts leaves the manifest.
+//!
+//! So a graph takes at most about twice its size on disk, a checkpoint of few changes writes little, and recovery reads
+//! each page once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::{HashMap, HashSet};
+use mangrove_store::image::PageName;
+
+use super::compress::Compression;
+use super::pack::{BlockName, BlockPosition, FORMAT, WrittenPack};
+use crate::manifest::{ManifestPack, PackNumber};
+
+/// How large packs become, how many there are, and whether they are compressed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PackPolicy {
+    /// A pack is ended at this size at least.
+    pub(super) bytes_min: u64,
+    /// And at this size at most, give or take an image.
+    pub(super) bytes_max: u64,
+    /// Packs that any graph may have.
+    pub(super) packs_free: u64,
+    pub(super) compression: Compression,
+}
+
+impl Default for PackPolicy {
+    fn default() -> Self {
+        PackPolicy { bytes_min: 8 << 20, bytes_max: 1 << 30, packs_free: 16, compression: Compression::Zstd }
+    }
+}
+
+impl PackPolicy {
+    /// The size at which a pack of a graph with so many live bytes is ended.
+    pub(super) fn target(self, live: u64) -> u64 {
+        (live / 512).clamp(self.bytes_min, self.bytes_max)
+    }
+
+    /// The number of packs that such a graph may have.
+    fn packs_max(self, live: u64) -> u64 {
+        self.packs_free + live.div_ceil(self.target(live))
+    }
+}
+
+/// Where the image of a page lies that counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PagePlace {
+    /// The pack, by its place in the order of all packs.
+    pub(super) pack: u64,
+    pub(super) position: BlockPosition,
+}
+
+/// A pack, and how much of it counts.
+#[derive(Debug)]
+struct LivePack {
+    entry: ManifestPack,
+    /// Bytes of its blocks.
+    bytes: u64,
+    /// Bytes of those that count.
+    live: u64,
+}
+
+/// The packs of a graph, and the blocks that count.
+#[derive(Debug, Default)]
+pub(super) struct LivePacks {
+    /// In the order of the manifest, oldest first.
+    packs: BTreeMap<u64, LivePack>,
+    newest: HashMap<PageName, PagePlace>,
+    /// The pack with the catalog that counts.
+    catalog: Option<(u64, BlockPosition)>,
+    /// The place of the next pack.
+    next: u64,
+}
+
+/// What a checkpoint writes.
+#[derive(Debug, Default)]
+pub(super) struct DuePages {
+    /// Tablet by tablet.
+    pub(super) pages: Vec<PageName>,
+    /// The packs of which nothing counts after that.
+    pub(super) retired: BTreeSet<u64>,
+}
+
+impl LivePacks {
+    /// Adds a pack that is newer than all others. Its catalog counts if it has one, unless the caller knows better.
+    pub(super) fn add(&mut self, entry: ManifestPack, blocks: &[(BlockName, BlockPosition)]) -> u64 {
+        let at = self.next;
+        self.next += 1;
+        let (mut bytes, mut live) = (0, 0);
+        for &(name, position) in blocks {
+            bytes += position.bytes();
+            let old = match name.page() {
+                Some(page) => self.newest.insert(page, PagePlace { pack: at, position }),
+                None if name == BlockName::CATALOG => {
+                    self.catalog.replace((at, position)).map(|(pack, position)| PagePlace { pack, position })
+                }
+                None => continue,
+            };
+            live += position.bytes();
+            if let Some(pack) = old.and_then(|old| self.packs.get_mut(&old.pack).map(|pack| (pack, old))) {
+                let (pack, old) = pack;
+                pack.live -= old.position.bytes();
+            }
+        }
+        self.packs.insert(at, LivePack { entry, bytes, live });
+        at
+    }
+
+    /// The images that count.
+    pub(super) fn newest(&self) -> impl Iterator<Item = (PageName, PagePlace)> {
+        self.newest.iter().map(|(page, place)| (*page, *place))
+    }
+
+    /// The number of pages with an image.
+    pub(super) fn page_count(&self) -> usize {
+        self.newest.len()
+    }
+
+    /// The number of the pack with the catalog that counts.
+    pub(super) fn names(&self) -> Option<PackNumber> {
+        let (pack, _) = self.catalog?;
+        self.packs.get(&pack).map(|pack| pack.entry.number())
+    }
+
+    /// Returns true if the catalog that counts lies in one of these packs, or nowhere.
+    pub(super) fn catalog_is_due(&self, retired: &BTreeSet<u64>) -> bool {
+        self.catalog.is_none_or(|(pack, _)| retired.contains(&pack))
+    }
+
+    /// Bytes of all blocks that count.
+    pub(super) fn live_bytes(&self) -> u64 {
+        self.packs.values().map(|pack| pack.live).sum()
+    }
+
+    /// The pages that a checkpoint writes: these, which have changed, and those of the packs that are retired.
+    pub(super) fn due(&self, changed: Vec<PageName>, policy: PackPolicy) -> DuePages {
+        let changed: HashSet<PageName> = changed.into_iter().collect();
+        let mut live: BTreeMap<u64, u64> = self.packs.iter().map(|(at, pack)| (*at, pack.live)).collect();
+        for place in changed.iter().filter_map(|page| self.newest.get(page)) {
+            *live.get_mut(&place.pack).expect("the pack of a block that counts") -= place.position.bytes();
+        }
+        let is_mostly_dead = |at: u64| live[&at] * 2 < self.packs[&at].bytes;
+        let mut retired: BTreeSet<u64> = self.packs.keys().copied().filter(|&at| is_mostly_dead(at)).collect();
+        // Files of format 1 do not count here: there are many of them, and no new ones come.
+        let is_kept_pack =
+            |&(at, pack): &(&u64, &LivePack)| pack.entry.format == u64::from(FORMAT) && !retired.contains(at);
+        let mut kept: Vec<(u64, u64)> = self.packs.iter().filter(is_kept_pack).map(|(at, _)| (live[at], *at)).collect();
+        kept.sort_unstable();
+        // This checkpoint adds one.
+        let surplus = (kept.len() as u64 + 1).saturating_sub(policy.packs_max(self.live_bytes()));
+        retired.extend(kept.iter().take(surplus as usize).map(|(_, at)| *at));
+        let moved = self.newest.iter().filter(|(_, place)| retired.contains(&place.pack)).map(|(page, _)| *page);
+        let mut pages: Vec<PageName> = moved.filter(|page| !changed.contains(page)).collect();
+        pages.extend(changed);
+        pages.sort_unstable();
+        DuePages { pages, retired }
+    }
+
+    /// The packs of the manifest that has these new ones, too.
+    pub(super) fn entries_with(&self, written: &[WrittenPack]) -> Vec<ManifestPack> {
+        let mut live: BTreeMap<u64, u64> = self.packs.iter().map(|(at, pack)| (*at, pack.live)).collect();
+        for (name, _) in written.iter().flat_map(|pack| &pack.blocks) {
+            let old = match name.page() {
+                Some(page) => self.newest.get(&page).map(|place| (place.pack, place.position)),
+                None if *name == BlockName::CATALOG => self.catalog,
+                None => None,
+            };
+            if let Some((pack, position)) = old {
+                *live.get_mut(&pack).expect("the pack of a block that counts") -= position.bytes();
+            }
+        }
+        let old = self.packs.iter().filter(|(at, _)| live[*at] > 0);
+        let old = old.map(|(at, pack)| ManifestPack { live: live[at], ..pack.entry.clone() });
+        old.chain(written.iter().map(|pack| pack.entry.clone())).collect()
+    }
+
+    /// Notes that a manifest names these new packs, and none of which nothing counts.
+    pub(super) fn put(&mut self, written: Vec<WrittenPack>) {
+        for WrittenPack { entry, blocks } in written {
+            self.add(entry, &blocks);
+        }
+        self.packs.retain(|_, pack| pack.live > 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove_graph::{ElementKind, TabletId};
+
+    use super::*;
+    use crate::manifest::Covers;
+
+    const POLICY: PackPolicy =
+        PackPolicy { bytes_min: 1 << 20, bytes_max: 1 << 30, packs_free: 2, compression: Compression::None };
+
+    fn page(number: u32) -> PageName {
+        PageName { tablet: TabletId(1), kind: ElementKind::Vertex, number }
+    }
+
+    /// A pack with these pages, of so many bytes each.
+    fn pack(counter: u64, pages: &[(u32, u32)]) -> WrittenPack {
+        let block = |&(number, bytes): &(u32, u32)| {
+            (BlockName::of_page(page(number)), BlockPosition { offset: 0, length: bytes - 8 })
+        };
+        let entry = ManifestPack {
+            incarnation: 1,
+            counter,
+            bytes: 1_000,
+            crc32c: 0,
+            format: u64::from(FORMAT),
+            live: pages.iter().map(|(_, bytes)| u64::from(*bytes)).sum(),
+            covers: Covers::default(),
+            path: None,
+        };
+        WrittenPack { entry, blocks: pages.iter().map(block).collect() }
+    }
+
+    fn due(packs: &LivePacks, changed: &[u32]) -> (Vec<u32>, Vec<u64>) {
+        let DuePages { pages, retired } = packs.due(changed.iter().map(|number| page(*number)).collect(), POLICY);
+        (pages.iter().map(|page| page.number).collect(), retired.into_iter().collect())
+    }
+
+    #[test]
+    fn a_pack_is_retired_when_less_than_half_of_it_counts() {
+        let mut packs = LivePacks::default();
+        packs.put(vec![pack(1, &[(0, 30), (1, 30), (2, 40)])]);
+        assert_eq!(due(&packs, &[2]), (vec![2], vec![]), "60 of 100 bytes count");
+        assert_eq!(due(&packs, &[1, 2]), (vec![0, 1, 2], vec![0]), "30 of 100 bytes count, so page 0 is due");
+        packs.put(vec![pack(2, &[(2, 50)])]);
+        assert_eq!(packs.live_bytes(), 110);
+        let entries = packs.entries_with(&[pack(3, &[(0, 30), (1, 30)])]);
+        let left: Vec<_> = entries.iter().map(|entry| (entry.counter, entry.live)).collect();
+        assert_eq!(left, [(2, 50), (3, 60)], "nothing in the first pack counts");
+    }
+
+    #[test]
+    fn the_smallest_packs_are_retired_when_there_are_too_many() {
+        let mut packs = LivePacks::default();
+        // All blocks together have less than the size of a pack, so the graph may have three packs.
+        packs.put(vec![pack(1, &[(0, 300)]), pack(2, &[(1, 100)])]);
+        assert_eq!(due(&packs, &[7]), (vec![7], vec![]));
+        packs.put(vec![pack(3, &[(2, 200)])]);
+        assert_eq!(due(&packs, &[7]), (vec![1, 7], vec![1]), "the pack of 100 bytes");
+        assert_eq!(due(&packs, &[]).1, [1]);
+    }
+
+    #[test]
+    fn the_size_of_packs_grows_with_the_graph() {
+        let policy = PackPolicy::default();
+        assert_eq!(policy.target(0), 8 << 20);
+        assert_eq!(policy.target(8 << 30), 16 << 20);
+        assert_eq!(policy.target(1 << 42), 1 << 30);
+        assert_eq!((policy.packs_max(0), policy.packs_max(1), policy.packs_max(8 << 30)), (16, 17, 16 + 512));
+    }
+}

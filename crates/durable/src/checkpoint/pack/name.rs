@@ -1,0 +1,56 @@
+//! Names of blocks.
+
+use std::fmt;
+
+use mangrove_graph::{ElementKind, TabletId};
+use mangrove_store::image::PageName;
+
+use crate::manifest::{KIND_CATALOG, KIND_EDGES, KIND_VERTICES};
+
+/// The name of a block: its kind, and of what it is. Names are ordered as in the directory of a pack.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct BlockName {
+    pub(crate) kind: u8,
+    /// The tablet; 0 for blocks of the graph.
+    pub(crate) tablet: u16,
+    pub(crate) number: u32,
+}
+
+impl BlockName {
+    /// The block with names, indexes and rules.
+    pub(crate) const CATALOG: BlockName = BlockName { kind: KIND_CATALOG, tablet: 0, number: 0 };
+
+    /// The block with the image of a page.
+    pub(crate) fn of_page(page: PageName) -> Self {
+        let kind = match page.kind {
+            ElementKind::Vertex => KIND_VERTICES,
+            ElementKind::Edge => KIND_EDGES,
+        };
+        BlockName { kind, tablet: page.tablet.0, number: page.number }
+    }
+
+    /// The page whose image the block is, if it is one.
+    pub(crate) fn page(self) -> Option<PageName> {
+        let kind = match self.kind {
+            KIND_VERTICES => ElementKind::Vertex,
+            KIND_EDGES => ElementKind::Edge,
+            _ => return None,
+        };
+        Some(PageName { tablet: TabletId(self.tablet), kind, number: self.number })
+    }
+
+    /// Returns true if a reader that does not know the kind may skip the block (LOG-27).
+    pub(super) fn may_be_skipped(self) -> bool {
+        matches!(self.kind, 3 | 4 | 5 | 7 | 8)
+    }
+}
+
+impl fmt::Display for BlockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.page() {
+            Some(page) => write!(f, "the image of {page}"),
+            None if self.kind == KIND_CATALOG => f.write_str("the catalog"),
+            None => write!(f, "block {} of kind {} of tablet {}", self.number, self.kind, self.tablet),
+        }
+    }
+}
