@@ -16,7 +16,7 @@ use std::sync::Arc;
 use mangrove_durable::disk::{Disk, DiskError, LocalDisk};
 use mangrove_durable::durable::{Durable, DurableOptions};
 use mangrove_durable::lock::DirectoryLock;
-use mangrove_durable::manifest::MANIFEST_DIR;
+use mangrove_durable::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR};
 use mangrove_durable::reading;
 use mangrove_durable::recovery::{RecoveryProgress, RecoverySummary};
 use mangrove_graph::{Error, ErrorKind, Result};
@@ -25,7 +25,7 @@ use mangrove_txn::TransactionManager;
 use crate::options::{DatabaseOptions, DurabilityOptions};
 
 /// The entries that a database's directory may have.
-const ENTRIES: [&str; 5] = ["LOCK", MANIFEST_DIR, "segment", "wal", "lost+found"];
+const ENTRIES: [&str; 6] = ["LOCK", MANIFEST_DIR, CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, "wal", "lost+found"];
 
 /// The storage of a graph.
 pub(crate) enum Home {
