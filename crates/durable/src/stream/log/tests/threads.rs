@@ -18,6 +18,9 @@ const IN_CI: u64 = 24;
 const IN_FULL: u64 = 500;
 const OWNERS: usize = 4;
 const COMMITTERS: usize = 3;
+/// Commits that a client makes without a pause, and the pause before each further one.
+const FAST_COMMITS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What the clients of all owners know.
 #[derive(Debug, Default)]
@@ -34,9 +37,13 @@ impl Ledger {
         self.acknowledged.lock().iter().copied().collect()
     }
 
-    /// Commits until the owner refuses for good.
+    /// Commits until the owner refuses for good: fast at first, then in steps. A successor puts its FENCE under the next
+    /// free name, which takes long while the owner always has puts under way.
     fn commit(&self, owner: &Owner) {
-        loop {
+        for tried in 0.. {
+            if tried > FAST_COMMITS {
+                std::thread::sleep(PAUSE);
+            }
             let id = self.next.fetch_add(1, Ordering::Relaxed);
             self.tried.lock().insert(id);
             match owner.insert(id) {
@@ -67,6 +74,8 @@ impl Ledger {
             let lost = missing(&read, &acknowledged);
             assert!(lost.is_empty(), "a read of incarnation {} misses {lost:?}", owner.log.status().incarnation);
             self.proved_reads.fetch_add(1, Ordering::Relaxed);
+            // A read looks at every commit, and other threads are to have their turns.
+            std::thread::sleep(PAUSE / 100);
         }
     }
 }
