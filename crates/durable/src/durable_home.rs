@@ -259,7 +259,7 @@ fn find_or_found(home: &dyn Home, options: &DurableOptions, create: bool, patien
     }
     let database = options.new_database.unwrap_or_else(draw_uuid);
     let mut first = Manifest::first_in_home(database, options.tablet_count);
-    let bytes = first.to_object();
+    let bytes = first.write_object();
     // If another process has put a first manifest, that one is taken over.
     put_manifest(home, first.version, bytes, patience).map(|_| ())
 }

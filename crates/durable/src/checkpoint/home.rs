@@ -86,7 +86,7 @@ impl Place for HomePlace {
     }
 
     fn put_manifest(&self, next: &mut Manifest, _: &Manifest) -> Result<()> {
-        let bytes = next.to_object();
+        let bytes = next.write_object();
         match put_manifest(&*self.home, next.version, bytes, self.patience)? {
             ManifestOutcome::Counts => Ok(()),
             ManifestOutcome::Superseded => Err(fenced(&self.describe(&manifest_name(next.version)))),

@@ -17,7 +17,7 @@ impl Manifest {
     }
 
     /// The manifest as an object. Its checksum is noted, for the manifests that are made from it.
-    pub(crate) fn to_object(&mut self) -> Bytes {
+    pub(crate) fn write_object(&mut self) -> Bytes {
         let (checksum, text) = self.to_text();
         self.checksum = Some(checksum);
         text.into()
@@ -55,6 +55,6 @@ impl Manifests for HomeManifests<'_> {
         let mut next = Manifest::of_object(self.home, number, parent)?.next(number + 1);
         next.claim(incarnation);
         next.streams.push(ManifestStream { incarnation, first: 1, end: None, end_ts: None });
-        Ok(next.to_object().into())
+        Ok(next.write_object().into())
     }
 }
