@@ -13,12 +13,15 @@
 //! A bulk load writes no log. It is durable when a checkpoint of it is, and only then transactions may begin: after a
 //! crash before that, the graph is empty.
 //!
+//! The module `background` decides when a checkpoint is due.
+//!
 //! Locks: `mangrove_locks::rank` has their order. The one on the checkpoint state is held through all I/O of a
 //! checkpoint.
 
+pub(crate) mod background;
+
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -28,23 +31,17 @@ use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result};
 use mangrove_locks::{Mutex, rank};
 use mangrove_store::{Store, StoreSizes};
 use mangrove_txn::{RecentOptions, TransactionManager};
-use parking_lot::Condvar;
 use uuid::Uuid;
 
+pub use background::CheckpointStatus;
+use background::{CheckpointPolicy, CheckpointProgress, Checkpointed};
+
 use crate::checkpoint::{CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
-use crate::damage::panic_text;
 use crate::disk::Disk;
 use crate::log::record::NameCounts;
 use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
 use crate::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
-
-/// The interval at which the background thread checks the length of the log.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The least bytes of log for which a checkpoint is taken, if the options do not say how many.
-const LOG_BYTES_MIN: u64 = 64 << 20;
-/// The number of checks between a failed checkpoint and the next attempt.
-const LOOKS_AFTER_FAILURE: u32 = 20;
 
 /// The options of a durable graph.
 #[derive(Clone, Debug)]
@@ -113,34 +110,7 @@ struct DurableCore {
     log: Arc<Log>,
     /// Locked while a checkpoint is taken.
     checkpoints: Mutex<Checkpoints, rank::CheckpointState>,
-    progress: Mutex<CheckpointProgress, rank::CheckpointProgress>,
-    changed: Condvar,
-}
-
-/// The progress of checkpoints, for the background thread and for status reports.
-#[derive(Debug, Default)]
-struct CheckpointProgress {
-    is_closing: bool,
-    /// The log's bytes at the last checkpoint.
-    log_bytes: u64,
-    /// The bytes of all blocks of packs that count.
-    live_bytes: u64,
-    last: Option<CheckpointReport>,
-    taken: u64,
-    trouble: Option<Error>,
-}
-
-/// The status of checkpoints.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CheckpointStatus {
-    /// Checkpoints taken since the graph was opened.
-    pub taken: u64,
-    /// The last one.
-    pub last: Option<CheckpointReport>,
-    /// Bytes of log written since.
-    pub log_bytes: u64,
-    /// The error of the last attempt, if it failed. There will be another attempt.
-    pub trouble: Option<Error>,
+    progress: CheckpointProgress,
 }
 
 /// An open durable graph. Dropping it ends the background work. Everything acknowledged is durable at any time.
@@ -189,16 +159,12 @@ impl Durable {
         };
         let log = Arc::new(Log::open(disk.clone(), store.clone(), start, options.log.clone())?);
         let manager = TransactionManager::with_log(store, options.recent, summary.last_ts, log.clone());
-        let progress = CheckpointProgress { live_bytes: checkpoints.live_bytes(), ..CheckpointProgress::default() };
-        let (checkpoints, progress) = (Mutex::new(checkpoints), Mutex::new(progress));
-        let inner = Arc::new(DurableCore { disk, log, checkpoints, progress, changed: Condvar::new() });
+        let progress = CheckpointProgress::new(checkpoints.live_bytes());
+        let inner = Arc::new(DurableCore { disk, log, checkpoints: Mutex::new(checkpoints), progress });
         let loaded = inner.clone();
         manager.after_load(Box::new(move |store, now| loaded.checkpoint_loaded(store, now)));
         let policy = CheckpointPolicy { log_bytes: options.checkpoint_log_bytes, after: options.checkpoint_after };
-        let background = match policy.is_ever() {
-            false => None,
-            true => Some(start_background(inner.clone(), manager.clone(), policy)?),
-        };
+        let background = background::start(inner.clone(), manager.clone(), policy)?;
         Ok(Durable { inner, manager, recovery: summary, database: manifest.database, epoch, background })
     }
 
@@ -229,20 +195,19 @@ impl Durable {
 
     /// The status of checkpoints.
     pub fn checkpoint_status(&self) -> CheckpointStatus {
-        self.inner.checkpoint_status()
+        self.inner.progress.status(self.inner.log_bytes())
     }
 
     /// Takes a checkpoint now, on this thread. Returns `None` if nothing has changed. Waits for a checkpoint that is
     /// being taken.
     pub fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
-        self.inner.checkpoint(&self.manager)
+        background::checkpoint(&*self.inner, &self.manager)
     }
 }
 
 impl Drop for Durable {
     fn drop(&mut self) {
-        self.inner.progress.lock().is_closing = true;
-        self.inner.changed.notify_all();
+        self.inner.progress.close();
         if let Some(background) = self.background.take() {
             // A panic was reported already.
             let _ = background.join();
@@ -279,7 +244,7 @@ fn found(disk: &dyn Disk, options: &DurableOptions) -> Result<Manifest> {
 }
 
 /// A random (version 4) UUID, from the randomness that seeds hash maps.
-fn draw_uuid() -> Uuid {
+pub(crate) fn draw_uuid() -> Uuid {
     let word = || RandomState::new().build_hasher().finish();
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&word().to_le_bytes());
@@ -288,31 +253,10 @@ fn draw_uuid() -> Uuid {
 }
 
 impl DurableCore {
-    /// Takes a checkpoint. A panic ends it as an error does: the last checkpoint counts, and there will be another
-    /// attempt.
-    fn checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
-        catch_unwind(AssertUnwindSafe(|| self.try_checkpoint(manager))).unwrap_or_else(|panic| {
-            let error = Error::bug(format!("a checkpoint: {}", panic_text(&*panic)));
-            self.progress.lock().trouble = Some(error.clone());
-            Err(error)
-        })
-    }
-
-    fn try_checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
-        let mut checkpoints = self.checkpoints.lock();
-        // LOG-6: the floor before the snapshot. Everything that the floor leaves out is in the snapshot.
-        let floor = self.log.checkpoint_floor()?;
-        reach(Point::CheckpointFloor);
-        // LOG-21: a read-only transaction begins at a durable commit.
-        let held = manager.begin_protected_read()?;
-        let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor, held: Some(held) };
-        self.take(&mut checkpoints, manager.store(), snapshot)
-    }
-
     /// Takes the checkpoint of a graph that was loaded in bulk, while nothing else can change it.
     fn checkpoint_loaded(&self, store: &Store, now: u64) -> Result<()> {
         let mut checkpoints = self.checkpoints.lock();
-        let snapshot = CheckpointSnapshot { at_ts: now, floor: self.log.checkpoint_floor()?, held: None };
+        let snapshot = CheckpointSnapshot { at_ts: now, floor: self.log.checkpoint_floor()?.into(), held: None };
         self.take(&mut checkpoints, store, snapshot).map(|_| ())
     }
 
@@ -323,14 +267,7 @@ impl DurableCore {
         snapshot: CheckpointSnapshot,
     ) -> Result<Option<CheckpointReport>> {
         let log_bytes = self.log.status().bytes;
-        let mut pause = || match self.progress.lock().is_closing {
-            true => Err(Error::new(ErrorKind::Closed, "the database is closing; acknowledged commits are in the log")),
-            false => {
-                // Other threads first: a checkpoint is in no hurry.
-                std::thread::yield_now();
-                Ok(())
-            }
-        };
+        let mut pause = || self.progress.pause();
         let taken = checkpoints.take(&*self.disk, store, snapshot, &mut pause).and_then(|report| {
             let manifest = checkpoints.manifest();
             if report.is_some() {
@@ -346,90 +283,30 @@ impl DurableCore {
             // removes them.
             let _ = clean_up(&*self.disk, checkpoints.manifest());
         }
-        let mut progress = self.progress.lock();
-        match &taken {
-            Ok(report) => {
-                progress.log_bytes = log_bytes;
-                progress.taken += u64::from(report.is_some());
-                progress.last = report.or(progress.last);
-                progress.live_bytes = report.map_or(progress.live_bytes, |report| report.live_bytes);
-                progress.trouble = None;
-            }
-            Err(error) => progress.trouble = Some(error.clone()),
-        }
+        self.progress.note(&taken, log_bytes);
         taken
     }
-
-    fn checkpoint_status(&self) -> CheckpointStatus {
-        // Without the lock on the checkpoint state, which may be held for long.
-        let written = self.log.status().bytes;
-        let progress = self.progress.lock();
-        CheckpointStatus {
-            taken: progress.taken,
-            last: progress.last,
-            log_bytes: written.saturating_sub(progress.log_bytes),
-            trouble: progress.trouble.clone(),
-        }
-    }
 }
 
-/// When the background thread takes a checkpoint.
-#[derive(Clone, Copy, Debug)]
-struct CheckpointPolicy {
-    /// Bytes of log since the last one; 0: any number; `None`: by the size of the graph.
-    log_bytes: Option<u64>,
-    after: Option<Duration>,
-}
-
-impl CheckpointPolicy {
-    fn is_ever(self) -> bool {
-        self.log_bytes != Some(0) || self.after.is_some()
+impl Checkpointed for DurableCore {
+    fn progress(&self) -> &CheckpointProgress {
+        &self.progress
     }
 
-    /// Returns true if one is due, with so many bytes of log since the last one, and so many live bytes of packs.
-    fn is_now(self, log_bytes: u64, live_bytes: u64, passed: Duration) -> bool {
-        // If all pages change all the time, each checkpoint writes the whole graph: four times what the log has.
-        let limit = self.log_bytes.unwrap_or_else(|| (live_bytes / 4).max(LOG_BYTES_MIN));
-        let is_long = limit > 0 && log_bytes >= limit;
-        is_long || (log_bytes > 0 && self.after.is_some_and(|after| passed >= after))
+    fn log_bytes(&self) -> u64 {
+        self.log.status().bytes
     }
-}
 
-fn start_background(
-    inner: Arc<DurableCore>,
-    manager: TransactionManager,
-    policy: CheckpointPolicy,
-) -> Result<JoinHandle<()>> {
-    let run = move || {
-        // Time is counted in checks, so a checkpoint may be late by one interval.
-        let (mut looks_to_skip, mut looks, mut taken) = (0, 0_u32, 0);
-        loop {
-            let is_due = {
-                let mut progress = inner.progress.lock();
-                if !progress.is_closing {
-                    inner.changed.wait_for(progress.inner(), LOOK_EVERY);
-                }
-                if progress.is_closing {
-                    return;
-                }
-                // A client may have asked for one.
-                looks = if progress.taken == taken { looks.saturating_add(1) } else { 0 };
-                taken = progress.taken;
-                let log_bytes = inner.log.status().bytes.saturating_sub(progress.log_bytes);
-                policy.is_now(log_bytes, progress.live_bytes, LOOK_EVERY * looks)
-            };
-            if looks_to_skip > 0 {
-                looks_to_skip -= 1;
-            } else if is_due && inner.checkpoint(&manager).is_err() {
-                // The status has the error.
-                looks_to_skip = LOOKS_AFTER_FAILURE;
-            }
-        }
-    };
-    let thread = std::thread::Builder::new().name("mangrove-checkpoint".into());
-    thread
-        .spawn(run)
-        .map_err(|error| Error::new(ErrorKind::Io, format!("the thread for checkpoints could not be started: {error}")))
+    fn try_checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
+        let mut checkpoints = self.checkpoints.lock();
+        // LOG-6: the floor before the snapshot. Everything that the floor leaves out is in the snapshot.
+        let floor = self.log.checkpoint_floor()?;
+        reach(Point::CheckpointFloor);
+        // LOG-21: a read-only transaction begins at a durable commit.
+        let held = manager.begin_protected_read()?;
+        let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor: floor.into(), held: Some(held) };
+        self.take(&mut checkpoints, manager.store(), snapshot)
+    }
 }
 
 #[cfg(all(test, not(feature = "model")))]

@@ -29,6 +29,7 @@ use mangrove_store::restore::{Damage, Restore, RestorePhase, RestoreSummary, Tab
 use mangrove_store::{Redo, Store, StoreOptions, StoreSizes};
 use parking_lot::Mutex;
 
+use crate::checkpoint::place::Place;
 use crate::checkpoint::{Checkpoints, IMPOSSIBLE_INDEX, Indexes, is_possible, load};
 use crate::codec::{IMPOSSIBLE_RULE, Malformed, SavedRules};
 use crate::damage::{damaged, panic_text};
@@ -85,9 +86,9 @@ pub struct RecoveryProgress {
     pub total: u64,
 }
 
-/// The result of a recovery, in numbers.
+/// The result of a recovery, in numbers. `E` is what is known about the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RecoverySummary {
+pub struct RecoverySummary<E = LogEnd> {
     /// The numbers of vertices, edges and pages.
     pub graph: RestoreSummary,
     /// The checkpoint has every commit up to this timestamp.
@@ -98,37 +99,25 @@ pub struct RecoverySummary {
     pub commits_replayed: u64,
     /// The timestamp of the last commit.
     pub last_ts: u64,
-    /// The end of the log, and its torn tail.
-    pub log: LogEnd,
+    /// The end of the log: in a directory, with its torn tail.
+    pub log: E,
 }
 
 /// A recovered graph.
-pub(crate) struct Recovered {
+pub(crate) struct Recovered<E = LogEnd> {
     pub(crate) store: Store,
     pub(crate) checkpoints: Checkpoints,
-    pub(crate) summary: RecoverySummary,
+    pub(crate) summary: RecoverySummary<E>,
 }
 
-/// Recovers the graph of a manifest. `progress` is called from several threads.
+/// Recovers the graph of a manifest in a directory. `progress` is called from several threads.
 pub(crate) fn recover(
     disk: &dyn Disk,
     manifest: &Manifest,
     options: RecoveryOptions,
     progress: &(dyn Fn(RecoveryProgress) + Sync),
 ) -> Result<Recovered> {
-    let say = |phase, done, total| progress(RecoveryProgress { phase, done, total });
-    let threads = options.threads.max(1);
-    let pages = |done, total| say(RecoveryPhase::Checkpoint, done, total);
-    let RecoveryOptions { memory_limit_bytes, memory_budget, sizes, .. } = options;
-    let store = StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes, memory_budget, sizes };
-    let loaded = load(disk, manifest, &store, threads, &pages)?;
     let source = DirectoryLog { disk, database: manifest.database, floor: manifest.log_floor() };
-    let base = RecoveryBase {
-        restore: loaded.restore,
-        indexes: loaded.indexes,
-        rules: loaded.rules,
-        checkpoint_ts: manifest.checkpoint_ts(),
-    };
     let check_end = |log: &LogEnd| match log.epoch > manifest.epoch() {
         false => Ok(()),
         true => {
@@ -141,8 +130,33 @@ pub(crate) fn recover(
             Err(damaged(disk, &path, 0, what))
         }
     };
-    let error_of = |damage: &Damage| loaded.source.error(disk, damage);
-    let recovered = recover_from(base, &source, threads, &check_end, &error_of, progress)?;
+    recover_in(disk, manifest, &source, &check_end, options, progress)
+}
+
+/// Recovers the graph of a manifest whose packs are in a place, and whose log is read from a source. `check_end` may refuse
+/// the log. `progress` is called from several threads.
+pub(crate) fn recover_in<P: Place + ?Sized, S: LogSource>(
+    place: &P,
+    manifest: &Manifest,
+    source: &S,
+    check_end: &dyn Fn(&S::End) -> Result<()>,
+    options: RecoveryOptions,
+    progress: &(dyn Fn(RecoveryProgress) + Sync),
+) -> Result<Recovered<S::End>> {
+    let say = |phase, done, total| progress(RecoveryProgress { phase, done, total });
+    let threads = options.threads.max(1);
+    let pages = |done, total| say(RecoveryPhase::Checkpoint, done, total);
+    let RecoveryOptions { memory_limit_bytes, memory_budget, sizes, .. } = options;
+    let store = StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes, memory_budget, sizes };
+    let loaded = load(place, manifest, &store, threads, &pages)?;
+    let base = RecoveryBase {
+        restore: loaded.restore,
+        indexes: loaded.indexes,
+        rules: loaded.rules,
+        checkpoint_ts: manifest.checkpoint_ts(),
+    };
+    let error_of = |damage: &Damage| loaded.source.error(place, damage);
+    let recovered = recover_from(base, source, threads, check_end, &error_of, progress)?;
     let summary = RecoverySummary {
         graph: recovered.graph,
         checkpoint_ts: manifest.checkpoint_ts(),

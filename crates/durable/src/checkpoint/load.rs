@@ -2,7 +2,7 @@
 //!
 //! Of every page only the newest image is read; tablets are read in parallel. Every block is checked against its
 //! checksum, its own name and its format. References between images are checked at the end of the restore;
-//! [`ImageSource`] then tells which file and offset a damaged page came from. Nothing on the disk is changed.
+//! [`ImageSource`] then tells which file and offset a damaged page came from. Nothing in the place is changed.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -16,11 +16,11 @@ use parking_lot::Mutex;
 use super::image::ImageReader;
 use super::live::LivePacks;
 use super::names::{Indexes, read_names};
-use super::pack::{BlockName, BlockPosition, DiskSource, PackReader, open_pack};
+use super::pack::{BlockName, BlockPosition, PackReader, open_pack};
+use super::place::Place;
 use super::take::Checkpoints;
 use crate::codec::SavedRules;
-use crate::damage::damaged;
-use crate::disk::Disk;
+use crate::damage::damaged_in;
 use crate::manifest::Manifest;
 
 /// A checkpoint in memory. The log is replayed into it before the restore is finished.
@@ -44,14 +44,14 @@ pub(crate) struct ImageSource {
 
 impl ImageSource {
     /// The error for damage that was found while or after pages were put together.
-    pub(crate) fn error(&self, disk: &dyn Disk, damage: &Damage) -> Error {
+    pub(crate) fn error<P: Place + ?Sized>(&self, place: &P, damage: &Damage) -> Error {
         match self.newest.get(&damage.page) {
             Some(&(pack, offset)) => {
-                let path = &self.paths[pack as usize];
-                damaged(disk, path, offset, format_args!("{damage}, here or by a later commit in the log"))
+                let path = place.describe(&self.paths[pack as usize]);
+                damaged_in(&path, offset, format_args!("{damage}, here or by a later commit in the log"))
             }
             None => {
-                let log = disk.describe(crate::log::DIRECTORY);
+                let log = place.describe_log();
                 let message =
                     format!("the commits in {log} contradict each other: {damage}; restore the graph from a backup");
                 Error::new(ErrorKind::Damaged, message)
@@ -62,15 +62,15 @@ impl ImageSource {
 
 /// Loads the checkpoint of a manifest with `threads` threads, into a store with these options. `progress` is called,
 /// from any of the threads, with the number of loaded pages and of all pages.
-pub(crate) fn load(
-    disk: &dyn Disk,
+pub(crate) fn load<P: Place + ?Sized>(
+    place: &P,
     manifest: &Manifest,
     store: &StoreOptions,
     threads: usize,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<LoadedCheckpoint> {
     let store = Store::new(store);
-    let readers = open_packs(disk, manifest, threads)?;
+    let readers = open_packs(place, manifest, threads)?;
     let mut packs = LivePacks::default();
     for (pack, reader) in manifest.packs.iter().zip(&readers) {
         packs.add(pack.clone(), &reader.blocks);
@@ -78,33 +78,33 @@ pub(crate) fn load(
     let (names, (indexes, rules)) = match packs.names().zip(manifest.names) {
         Some((found, named)) if found != named => {
             let what = "the catalog that it names is not that of the last pack with one";
-            return Err(damaged(disk, &Manifest::path(manifest.version), 0, what));
+            return Err(damaged_in(&place.describe(&Manifest::path(manifest.version)), 0, what));
         }
         Some((named, _)) => load_names(manifest, &readers, named, &store)?,
         None => Default::default(),
     };
     let restore = Restore::new(store);
-    let tablets = by_tablet(disk, manifest, &packs)?;
+    let tablets = by_tablet(place, manifest, &packs)?;
     let (total, done) = (packs.page_count() as u64, AtomicU64::new(0));
     side_by_side(threads, &tablets, |tablet| {
         let each = &mut || progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
         load_tablet(&readers, &restore, tablet, each)
     })?;
-    let bytes = names.len() as u64 + packs.newest().map(|(_, place)| place.position.bytes()).sum::<u64>();
+    let bytes = names.len() as u64 + packs.newest().map(|(_, at)| at.position.bytes()).sum::<u64>();
     let source = ImageSource {
         paths: manifest.packs.iter().map(|pack| pack.path()).collect(),
-        newest: packs.newest().map(|(page, place)| (page, (place.pack, place.position.offset))).collect(),
+        newest: packs.newest().map(|(page, at)| (page, (at.pack, at.position.offset))).collect(),
     };
     let checkpoints = Checkpoints::new(manifest.clone(), packs, names);
     Ok(LoadedCheckpoint { restore, indexes, rules, source, checkpoints, bytes })
 }
 
 /// Opens the packs of a manifest, in its order.
-fn open_packs<'a>(disk: &'a dyn Disk, manifest: &Manifest, threads: usize) -> Result<Vec<PackReader<DiskSource<'a>>>> {
+fn open_packs<'a, P: Place + ?Sized>(place: &'a P, manifest: &Manifest, threads: usize) -> Result<Vec<PackReader<'a>>> {
     let readers: Vec<_> = manifest.packs.iter().map(|_| Mutex::new(None)).collect();
     let work: Vec<_> = manifest.packs.iter().zip(&readers).collect();
     side_by_side(threads, &work, |(pack, reader)| {
-        *reader.lock() = Some(open_pack(disk, pack, manifest.database)?);
+        *reader.lock() = Some(open_pack(place, pack, manifest.database)?);
         Ok(())
     })?;
     Ok(readers.into_iter().map(|reader| reader.into_inner().expect("every pack was opened")).collect())
@@ -112,7 +112,7 @@ fn open_packs<'a>(disk: &'a dyn Disk, manifest: &Manifest, threads: usize) -> Re
 
 fn load_names(
     manifest: &Manifest,
-    readers: &[PackReader<DiskSource<'_>>],
+    readers: &[PackReader<'_>],
     named: crate::manifest::PackNumber,
     store: &Store,
 ) -> Result<(Vec<u8>, (Indexes, SavedRules))> {
@@ -124,15 +124,15 @@ fn load_names(
 /// The images of one tablet, each with its pack. Those of a pack lie side by side, in the order of their offsets.
 type TabletImages = (TabletId, Vec<(u64, (BlockName, BlockPosition))>);
 
-fn by_tablet(disk: &dyn Disk, manifest: &Manifest, packs: &LivePacks) -> Result<Vec<TabletImages>> {
+fn by_tablet<P: Place + ?Sized>(place: &P, manifest: &Manifest, packs: &LivePacks) -> Result<Vec<TabletImages>> {
     let mut tablets: Vec<TabletImages> = (1..=manifest.tablet_count).map(|id| (TabletId(id), Vec::new())).collect();
-    for (page, place) in packs.newest() {
-        let found = usize::from(page.tablet.0).checked_sub(1).and_then(|at| tablets.get_mut(at));
+    for (page, at) in packs.newest() {
+        let found = usize::from(page.tablet.0).checked_sub(1).and_then(|number| tablets.get_mut(number));
         let (_, images) = found.ok_or_else(|| {
-            let path = manifest.packs[place.pack as usize].path();
-            damaged(disk, &path, place.position.offset, format_args!("{page} is of a tablet that does not exist"))
+            let path = place.describe(&manifest.packs[at.pack as usize].path());
+            damaged_in(&path, at.position.offset, format_args!("{page} is of a tablet that does not exist"))
         })?;
-        images.push((place.pack, (BlockName::of_page(page), place.position)));
+        images.push((at.pack, (BlockName::of_page(page), at.position)));
     }
     for (_, images) in &mut tablets {
         images.sort_unstable_by_key(|(pack, (_, position))| (*pack, position.offset));
@@ -142,7 +142,7 @@ fn by_tablet(disk: &dyn Disk, manifest: &Manifest, packs: &LivePacks) -> Result<
 
 /// Reads the newest images of a tablet, pack by pack.
 fn load_tablet(
-    readers: &[PackReader<DiskSource<'_>>],
+    readers: &[PackReader<'_>],
     restore: &Restore,
     (tablet, images): &TabletImages,
     each: &mut dyn FnMut(),

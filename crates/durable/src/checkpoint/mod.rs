@@ -17,6 +17,8 @@
 //! - **LOG-24.** A checkpoint that fails leaves the last one as it was. No manifest names its files, and the next
 //!   checkpoint removes them. Its version is not used again by this process, because its manifest may have been written
 //!   before the failure, and then its files count.
+//! - **LOG-62.** In a home, a manifest whose put failed is put again, with the same bytes, before any other one. So an
+//!   owner never leaves out a number: of two processes that put the manifest after `N`, one is superseded (LOG-31).
 //! - **LOG-25.** Names are taken after the last image: every number in an image has its name.
 //! - **LOG-26.** No id comes back: the generation of a slot in an image is at least that of the last element committed
 //!   there up to `S`, and a free slot is given away under the next one.
@@ -28,18 +30,25 @@
 //! | `names` | names, indexes and schema rules as bytes |
 //! | `pack` | packs: blocks of several tablets with checksums |
 //! | `live` | which blocks count, and which packs are written anew |
+//! | `place` | where checkpoints are: a directory or a home |
+//! | `home` | checkpoints in a home: packs and manifests as objects |
+//! | `floor` | from where on a checkpoint needs the log |
 //! | `take` | writing a checkpoint |
 //! | `load` | loading one |
 
 mod compress;
+mod floor;
+pub(crate) mod home;
 mod image;
 mod live;
 mod load;
 mod names;
 mod pack;
+pub(crate) mod place;
 mod take;
 
 pub(crate) use compress::Compression;
+pub(crate) use floor::CheckpointFloor;
 pub(crate) use image::{ImageReader, ImageWriter, read_image_of_version_1};
 pub(crate) use load::load;
 pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible, read_names};

@@ -13,13 +13,14 @@ use mangrove_store::image::PageImage;
 use mangrove_txn::Transaction;
 use uuid::Uuid;
 
+use super::floor::CheckpointFloor;
 use super::live::{LivePacks, PackPolicy};
 use super::names::put_names;
-use super::pack::{DiskPackWriter, WrittenPack};
+use super::pack::{PlacedPackWriter, WrittenPack};
+use super::place::Place;
 use crate::disk::Disk;
-use crate::log::LogFloor;
 use crate::manifest::{
-    CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest, ManifestTablets, ManifestWal, TabletRanges, fenced,
+    CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest, ManifestTablets, PackNumber, TabletRanges,
 };
 
 /// The result of a checkpoint, in numbers.
@@ -47,9 +48,18 @@ pub(crate) struct CheckpointSnapshot {
     /// The timestamp of the snapshot.
     pub(crate) at_ts: u64,
     /// The floor of the log, as it was before the snapshot was taken.
-    pub(crate) floor: LogFloor,
+    pub(crate) floor: CheckpointFloor,
     /// The transaction that keeps the snapshot from being collected; `None` while nothing else can change the graph.
     pub(crate) held: Option<Transaction>,
+}
+
+/// A checkpoint whose packs are written.
+#[derive(Debug)]
+struct PendingCheckpoint {
+    manifest: Manifest,
+    written: Vec<WrittenPack>,
+    names: Vec<u8>,
+    report: CheckpointReport,
 }
 
 /// The state after the last checkpoint, on which the next one builds.
@@ -60,8 +70,10 @@ pub(crate) struct Checkpoints {
     /// The content of the catalog that counts.
     names: Vec<u8>,
     policy: PackPolicy,
-    /// The last version that was tried (LOG-24).
+    /// The last version that was tried, in a directory (LOG-24).
     tried: u64,
+    /// A checkpoint whose manifest is written, or may be.
+    pending: Option<PendingCheckpoint>,
     /// The last counter that was given to a pack of this incarnation (LOG-28, LOG-33).
     counter: u64,
 }
@@ -70,7 +82,7 @@ impl Checkpoints {
     /// The state after the checkpoint of a manifest: its packs, and the content of its catalog.
     pub(super) fn new(manifest: Manifest, packs: LivePacks, names: Vec<u8>) -> Self {
         let policy = PackPolicy::default();
-        Checkpoints { tried: manifest.version, counter: 0, manifest, packs, names, policy }
+        Checkpoints { tried: manifest.version, pending: None, counter: 0, manifest, packs, names, policy }
     }
 
     /// Makes packs of other sizes.
@@ -101,22 +113,21 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Fails if another process has written a manifest since. A version above the newest of this process was a failed
-    /// attempt of its own, or it has another epoch.
-    fn check_epoch(&self, disk: &dyn Disk) -> Result<()> {
-        for version in Manifest::versions(disk)?.into_iter().filter(|&version| version > self.manifest.version) {
-            if Manifest::read(disk, version)?.epoch() != self.manifest.epoch() {
-                return Err(fenced(&disk.describe(&Manifest::path(version))));
-            }
-        }
-        Ok(())
+    /// The number of the last pack that this incarnation has begun.
+    pub(crate) fn last_pack(&self) -> PackNumber {
+        PackNumber { incarnation: self.manifest.epoch(), counter: self.counter }
+    }
+
+    /// Returns true if a checkpoint has a manifest that may be written.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.pending.is_some()
     }
 
     /// Takes a checkpoint of a snapshot. `pause` is called between pages; its error ends the checkpoint, and the packs
     /// that it has written are garbage. Returns `None` if nothing has changed.
-    pub(crate) fn take(
+    pub(crate) fn take<P: Place + ?Sized>(
         &mut self,
-        disk: &dyn Disk,
+        place: &P,
         store: &Store,
         snapshot: CheckpointSnapshot,
         pause: &mut dyn FnMut() -> Result<()>,
@@ -128,13 +139,19 @@ impl Checkpoints {
                 "a checkpoint at commit {at_ts} would release later commits of the log: {floor:?}"
             )));
         }
-        let last_ts = self.manifest.checkpoint_ts();
-        assert!(at_ts >= last_ts, "a checkpoint goes back in time");
+        let mut settled = None;
+        if place.puts_again() {
+            // LOG-62. Without a failed put, there is none.
+            settled = self.settle(place)?;
+            self.tried = self.manifest.version;
+        }
         // LOG-24.
         self.tried += 1;
+        let last_ts = self.manifest.checkpoint_ts();
+        assert!(at_ts >= last_ts, "a checkpoint goes back in time");
         let mut next = self.manifest.next(self.tried);
         next.tablets = vec![ManifestTablets { range: TabletRanges::all(next.tablet_count), checkpoint_ts: at_ts }];
-        next.wal = Some(ManifestWal { first_segment: floor.segment, before: floor.before });
+        floor.put(&mut next);
         let mut report = CheckpointReport { version: next.version, checkpoint_ts: at_ts, ..Default::default() };
         // A graph without images may have been loaded in bulk, which notes no changes.
         let since = (self.packs.page_count() > 0).then_some(last_ts);
@@ -146,7 +163,7 @@ impl Checkpoints {
             false => Default::default(),
         };
         let mut packs = PackSeries {
-            disk,
+            place,
             database: next.database,
             incarnation: next.epoch(),
             counter: &mut self.counter,
@@ -175,8 +192,8 @@ impl Checkpoints {
             packs.writer()?.catalog(&names)?;
         }
         let written = packs.finish()?;
-        if written.is_empty() && floor.segment == self.manifest.log_floor().segment {
-            return Ok(None);
+        if written.is_empty() && floor.is_that_of(&self.manifest) {
+            return Ok(settled);
         }
         next.packs = self.packs.entries_with(&written);
         next.names = match has_new_names {
@@ -186,25 +203,37 @@ impl Checkpoints {
         for owner in &mut next.owners {
             owner.through = self.counter;
         }
-        disk.sync_dir(CHECKPOINT_DIR)?;
+        place.keep_packs()?;
         reach(Point::CheckpointFiles);
-        self.check_epoch(disk)?;
-        // LOG-22: the packs and their names are synced.
-        next.put(disk)?;
         report.files = written.len() as u64;
         report.bytes = written.iter().map(|pack| pack.entry.bytes).sum();
         report.packs_retired = due.retired.len() as u64;
+        // LOG-22: the packs and their names are durable.
+        self.pending = Some(PendingCheckpoint { manifest: next, written, names, report });
+        let settled = self.settle(place);
+        if !place.puts_again() {
+            self.pending = None;
+        }
+        settled
+    }
+
+    /// Puts the manifest of a checkpoint whose packs are written. Returns `None` if there is none.
+    fn settle<P: Place + ?Sized>(&mut self, place: &P) -> Result<Option<CheckpointReport>> {
+        let Some(pending) = &mut self.pending else { return Ok(None) };
+        place.put_manifest(&mut pending.manifest, &self.manifest)?;
+        let Some(PendingCheckpoint { manifest, written, names, mut report }) = self.pending.take() else {
+            return Ok(None);
+        };
         self.packs.put(written);
         report.live_bytes = self.packs.live_bytes();
-        self.names = names;
-        self.manifest = next;
+        (self.manifest, self.names) = (manifest, names);
         Ok(Some(report))
     }
 }
 
 /// The packs that a checkpoint writes, one after the other.
-struct PackSeries<'a> {
-    disk: &'a dyn Disk,
+struct PackSeries<'a, P: ?Sized> {
+    place: &'a P,
     database: Uuid,
     incarnation: u64,
     /// The counter of the last pack.
@@ -218,17 +247,17 @@ struct PackSeries<'a> {
     images: u64,
     /// Bytes of the packs that are finished.
     bytes: u64,
-    current: Option<DiskPackWriter>,
+    current: Option<PlacedPackWriter<'a>>,
     written: Vec<WrittenPack>,
 }
 
-impl PackSeries<'_> {
+impl<'a, P: Place + ?Sized> PackSeries<'a, P> {
     /// The pack that is being written.
-    fn writer(&mut self) -> Result<&mut DiskPackWriter> {
+    fn writer(&mut self) -> Result<&mut PlacedPackWriter<'a>> {
         if self.current.is_none() {
             *self.counter += 1;
             let number = (self.incarnation, *self.counter);
-            self.current = Some(DiskPackWriter::create(self.disk, number, self.database, self.policy.compression)?);
+            self.current = Some(PlacedPackWriter::create(self.place, number, self.database, self.policy.compression)?);
         }
         Ok(self.current.as_mut().expect("it was just begun"))
     }

@@ -66,7 +66,8 @@ impl CheckpointedGraph {
     fn take(&mut self, actor: &mut Actor) -> (Dump, Result<Option<CheckpointReport>>) {
         let held = self.manager.begin_protected_read().unwrap();
         let expected = dump(&held);
-        let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor: LogFloor::of_segment(1), held: Some(held) };
+        let snapshot =
+            CheckpointSnapshot { at_ts: held.begin_ts(), floor: LogFloor::of_segment(1).into(), held: Some(held) };
         let (manager, store) = (&self.manager, self.manager.store());
         let mut pause = || {
             actor.transaction(manager);
@@ -101,7 +102,8 @@ impl CheckpointedGraph {
 /// Takes a checkpoint without concurrent transactions.
 fn take_quietly(kept: &mut CheckpointedGraph) -> Option<CheckpointReport> {
     let held = kept.manager.begin_protected_read().unwrap();
-    let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor: LogFloor::of_segment(1), held: Some(held) };
+    let snapshot =
+        CheckpointSnapshot { at_ts: held.begin_ts(), floor: LogFloor::of_segment(1).into(), held: Some(held) };
     kept.checkpoints.take(&kept.disk, kept.manager.store(), snapshot, &mut || Ok(())).unwrap()
 }
 

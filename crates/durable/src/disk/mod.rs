@@ -110,7 +110,7 @@ pub trait Disk: Send + Sync + Debug {
 }
 
 /// Reads the whole content of a file.
-pub fn read_file(disk: &dyn Disk, path: &str) -> DiskResult<Vec<u8>> {
+pub fn read_file<D: Disk + ?Sized>(disk: &D, path: &str) -> DiskResult<Vec<u8>> {
     let file = disk.open_read(path)?;
     let mut bytes = vec![0; file.len()? as usize];
     let count = file.read_at(0, &mut bytes)?;

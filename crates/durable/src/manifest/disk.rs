@@ -10,8 +10,7 @@ use std::io;
 use mangrove_graph::Result;
 
 use super::text::Unreadable;
-use super::{FORMAT, Manifest, fenced};
-use crate::damage::{damaged, unknown_format};
+use super::{Manifest, fenced};
 use crate::disk::{Disk, read_file};
 
 /// The directory of manifests.
@@ -24,7 +23,7 @@ impl Manifest {
     }
 
     /// Writes this as the newest manifest. Fails with `Closed` if its number is taken (LOG-31).
-    pub fn put(&mut self, disk: &dyn Disk) -> Result<()> {
+    pub fn put<D: Disk + ?Sized>(&mut self, disk: &D) -> Result<()> {
         let draft = format!("{MANIFEST_DIR}/{}.draft", self.version);
         let file = match disk.create(&draft) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -57,7 +56,7 @@ impl Manifest {
     }
 
     /// The numbers of the existing manifests, ascending.
-    pub fn versions(disk: &dyn Disk) -> Result<Vec<u64>> {
+    pub fn versions<D: Disk + ?Sized>(disk: &D) -> Result<Vec<u64>> {
         let names = disk.list(MANIFEST_DIR)?;
         let mut versions: Vec<u64> = names.iter().filter_map(|n| n.strip_suffix(".json")?.parse().ok()).collect();
         versions.sort_unstable();
@@ -65,16 +64,13 @@ impl Manifest {
     }
 
     /// Reads the manifest with a number.
-    pub fn read(disk: &dyn Disk, version: u64) -> Result<Manifest> {
+    pub fn read<D: Disk + ?Sized>(disk: &D, version: u64) -> Result<Manifest> {
         let path = Manifest::path(version);
         let read = Manifest::of_text(&read_file(disk, &path)?, version);
         let read = read.and_then(|manifest| match manifest.wal {
             Some(_) => Ok(manifest),
             None => Err(Unreadable::Damaged(0, "it names no log of this directory".to_owned())),
         });
-        read.map_err(|unreadable| match unreadable {
-            Unreadable::Damaged(at, what) => damaged(disk, &path, at as u64, what),
-            Unreadable::Format(found) => unknown_format(disk, &path, found, FORMAT),
-        })
+        read.map_err(|unreadable| unreadable.of(&disk.describe(&path)))
     }
 }

@@ -30,9 +30,11 @@
 //! | `name` | names of packs |
 //! | `ranges` | sets of tablets, and of kinds of blocks |
 //! | `disk` | manifests as files |
+//! | `home` | manifests as objects of a home |
 
 mod disk;
 mod first;
+mod home;
 mod name;
 mod ranges;
 mod text;
@@ -44,6 +46,7 @@ use uuid::Uuid;
 use crate::log::{LogBefore, LogFloor};
 
 pub use disk::MANIFEST_DIR;
+pub(crate) use home::HomeManifests;
 pub use name::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR};
 pub(crate) use name::{KIND_CATALOG, KIND_EDGES, KIND_VERTICES, PackName};
 pub use ranges::{Covers, TabletRanges};
@@ -215,8 +218,8 @@ impl Manifest {
         }
     }
 
-    /// Makes an incarnation the only owner, of all tablets. The caller is alone in its directory: packs of earlier
-    /// owners that no manifest names are garbage.
+    /// Makes an incarnation the only owner, of all tablets. No later manifest names packs of earlier owners that this
+    /// one does not name, so such packs are garbage.
     pub fn claim(&mut self, incarnation: u64) {
         let tablets = TabletRanges::all(self.tablet_count);
         self.owners = vec![ManifestOwner { incarnation, through: 0, tablets }];

@@ -8,10 +8,12 @@
 
 use std::fmt;
 
+use mangrove_graph::Error;
 use serde::{Deserialize, Serialize};
 
 use super::first::FirstManifest;
 use super::{FORMAT, Manifest, PackName};
+use crate::damage::{damaged_in, unknown_format_in};
 
 const HEAD: &str = r#"{"crc32c":""#;
 const MIDDLE: &str = r#"","manifest":"#;
@@ -57,6 +59,16 @@ pub(super) enum Unreadable {
     Damaged(usize, String),
     /// It has a later format.
     Format(u64),
+}
+
+impl Unreadable {
+    /// The error for a manifest, which `place` names in full.
+    pub(super) fn of(self, place: &str) -> Error {
+        match self {
+            Unreadable::Damaged(at, what) => damaged_in(place, at as u64, what),
+            Unreadable::Format(found) => unknown_format_in(place, found, FORMAT),
+        }
+    }
 }
 
 impl Manifest {

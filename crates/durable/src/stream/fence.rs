@@ -42,20 +42,21 @@ const READS_OF_DAMAGE: u32 = 3;
 
 /// The layout of manifests, as far as a take-over must know it.
 pub trait Manifests {
-    /// What a manifest says.
+    /// What the manifest with a number says.
     ///
     /// # Errors
     ///
     /// If the manifest is damaged or of a later format.
-    fn view(&self, manifest: &[u8]) -> Result<ManifestView>;
+    fn view(&self, number: u64, manifest: &[u8]) -> Result<ManifestView>;
 
-    /// The manifest by which an incarnation claims the graph: that of `parent`, with the incarnation as the owner, and
-    /// with its stream listed from object 1. No other incarnation makes the same bytes.
+    /// The manifest by which an incarnation claims the graph. It follows `parent`, which has this number, and says the
+    /// same, with the incarnation as the owner, and with its stream listed from object 1. No other incarnation makes the
+    /// same bytes.
     ///
     /// # Errors
     ///
     /// If the parent is damaged or of a later format.
-    fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>>;
+    fn claim(&self, number: u64, parent: &[u8], incarnation: u64) -> Result<Vec<u8>>;
 }
 
 /// What a take-over must know of a manifest.
@@ -293,10 +294,10 @@ impl<M: Manifests> TakeOver<M> {
     /// Puts the manifest that follows one.
     fn with_parent(&mut self, number: u64, parent: &Bytes) -> Result<Next> {
         if !self.rules.claims_first && !self.has_fenced {
-            return self.begin_fencing(parent);
+            return self.begin_fencing(number, parent);
         }
-        let manifest: Bytes = self.manifests.claim(parent, self.incarnation)?.into();
         let next = number.checked_add(1).ok_or_else(|| no_number_left(&manifest_name(number)))?;
+        let manifest: Bytes = self.manifests.claim(number, parent, self.incarnation)?.into();
         let (put, step) = ManifestPut::with_rules(next, manifest.clone(), self.rules);
         self.phase = Phase::PutManifest(put, manifest);
         self.manifest_step(step)
@@ -316,15 +317,15 @@ impl<M: Manifests> TakeOver<M> {
                 self.claimed = Some((number, manifest.clone()));
                 match self.has_fenced {
                     true => self.done(),
-                    false => self.begin_fencing(&manifest)?,
+                    false => self.begin_fencing(number, &manifest)?,
                 }
             }
         })
     }
 
     /// Fences every stream of a manifest but the own one (LOG-55).
-    fn begin_fencing(&mut self, manifest: &[u8]) -> Result<Next> {
-        let ManifestView { database, owner, mut streams } = self.manifests.view(manifest)?;
+    fn begin_fencing(&mut self, number: u64, manifest: &[u8]) -> Result<Next> {
+        let ManifestView { database, owner, mut streams } = self.manifests.view(number, manifest)?;
         if owner != self.incarnation && self.rules.claims_first {
             return Err(Error::bug(format!("incarnation {} has claimed the graph for {owner}", self.incarnation)));
         }

@@ -82,7 +82,8 @@ impl Work for ManifestPut {
 
 fn drive<W: Work>(home: &dyn Home, mut work: W, first: Step<W::Done>, patience: Duration) -> Result<W::Done> {
     let mut ahead = ReadAhead { home, under_way: BTreeMap::new(), count: 1 };
-    let mut failing_since_us = None;
+    // Since when requests have failed, and whether the last one that failed was a put.
+    let mut failing: Option<(u64, bool)> = None;
     let mut step = first;
     loop {
         step = match step {
@@ -99,9 +100,12 @@ fn drive<W: Work>(home: &dyn Home, mut work: W, first: Step<W::Done>, patience: 
                 };
                 let now_us = clock::now().us;
                 match error_of(&answer) {
-                    None => failing_since_us = None,
+                    // A read finds nothing between two puts that fail: the puts fail all the same.
+                    None if matches!((&answer, failing), (Answer::Read(_), Some((_, true)))) => {}
+                    None => failing = None,
                     Some(error) => {
-                        let since_us = *failing_since_us.get_or_insert(now_us);
+                        let since_us = failing.map_or(now_us, |(since_us, _)| since_us);
+                        failing = Some((since_us, matches!(answer, Answer::Put(_))));
                         let is_over = now_us.saturating_sub(since_us) >= patience.as_micros() as u64;
                         if is_over || !error.kind().is_passing() {
                             return Err(Error::from(error.clone()));

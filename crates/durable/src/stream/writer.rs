@@ -56,7 +56,7 @@ pub use waiting::HandedOver;
 use waiting::{Portion, Waiting};
 
 /// Objects that may be unsettled at a time, and settled ones after a gap included.
-const IN_FLIGHT_MAX: usize = 4;
+pub(crate) const IN_FLIGHT_MAX: usize = 4;
 /// Bytes of waiting commits that allow a further put.
 const WAITING_BYTES_FOR_PUT: u64 = 256 << 10;
 /// Bytes of waiting commits above which commits are refused.

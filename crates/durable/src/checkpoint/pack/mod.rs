@@ -41,18 +41,18 @@
 //! | `directory` | the directory of a pack as bytes |
 //! | `write` | the bytes of a pack, front to back |
 //! | `read` | reading a pack or a file of format 1 by ranges |
-//! | `disk` | packs as files |
+//! | `placed` | packs in their place: a directory or a home |
 
 mod directory;
-mod disk;
 mod name;
+mod placed;
 mod read;
 mod write;
 
 pub(crate) use directory::check_directory;
-pub use disk::{BlockEntry, list_blocks};
-pub(crate) use disk::{DiskPackWriter, DiskSource, WrittenPack, check_pack, open_pack};
 pub(crate) use name::BlockName;
+pub use placed::{BlockEntry, list_blocks};
+pub(crate) use placed::{PlacedPackWriter, WrittenPack, check_pack, open_pack};
 pub(crate) use read::PackReader;
 
 const MAGIC: [u8; 8] = *b"MGRVSEG\0";

@@ -1,4 +1,4 @@
-//! Reading packs, and checkpoint files of format 1, by ranges. Where the bytes come from is the caller's
+//! Reading packs, and checkpoint files of format 1, by ranges. Where the bytes come from is the place's
 //! ([`RangeSource`]).
 
 use std::ops::Range;
@@ -14,36 +14,22 @@ use super::{
 };
 use crate::checkpoint::compress::{Unpacker, read_packed};
 use crate::checkpoint::image::{ImageReader, read_image_of_version_1, read_kind};
+use crate::checkpoint::place::{RangeSource, ReadShape};
 use crate::codec::{Malformed, Reader};
 use crate::damage::{damaged_in, unknown_format_in};
 use crate::manifest::PackName;
 
-/// Bytes of adjacent blocks that are read at a time. Memory of this size is soon used again.
-const RUN_BYTES: u64 = 256 << 10;
-
-/// The bytes of a file or an object.
-pub(crate) trait RangeSource {
-    /// The length in bytes.
-    fn length(&self) -> Result<u64>;
-
-    /// The bytes from an offset on: as many as asked for, or fewer at the end.
-    fn read(&self, offset: u64, count: usize) -> Result<Vec<u8>>;
-
-    /// The place as its user would write it, for messages.
-    fn describe(&self) -> String;
-}
-
 /// A pack or a file of format 1 that is being read. Its header, trailer and directory have been checked.
-pub(crate) struct PackReader<S> {
-    source: S,
+pub(crate) struct PackReader<'a> {
+    source: Box<dyn RangeSource + 'a>,
     is_first_format: bool,
     /// The blocks, sorted by name; those of a file of format 1 in the order of the file.
     pub(crate) blocks: Vec<PlacedBlock>,
 }
 
-impl<S: RangeSource> PackReader<S> {
+impl<'a> PackReader<'a> {
     /// Opens a pack whose manifest says that it has this name and this many bytes.
-    pub(crate) fn open(source: S, name: PackName, bytes: u64, database: Uuid) -> Result<Self> {
+    pub(crate) fn open(source: Box<dyn RangeSource + 'a>, name: PackName, bytes: u64, database: Uuid) -> Result<Self> {
         let is_first_format = matches!(name, PackName::First { .. });
         let mut reader = PackReader { source, is_first_format, blocks: Vec::new() };
         let found = reader.source.length()?;
@@ -161,26 +147,30 @@ impl<S: RangeSource> PackReader<S> {
         }
     }
 
-    /// Calls `each` with the bodies of these blocks, which are in the order of their offsets. Adjacent blocks are read
+    /// Calls `each` with the bodies of these blocks, which are in the order of their offsets. Near blocks are read
     /// together.
     pub(crate) fn bodies(
         &self,
         blocks: &[PlacedBlock],
         mut each: impl FnMut(BlockName, BlockPosition, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut rest = blocks;
-        while !rest.is_empty() {
-            let range = run(rest);
-            let bytes = self.exactly(range.start, (range.end - range.start) as usize)?;
-            while let Some(&(name, position)) = rest.first().filter(|(_, position)| position.end() <= range.end) {
-                let at = (position.offset - range.start) as usize;
-                let (head, body) = bytes[at..][..position.bytes() as usize].split_at(FRAME_BYTES as usize);
+        let runs = runs(blocks, self.source.shape());
+        let ranges: Vec<Range<u64>> = runs.iter().map(|run| range_of(run)).collect();
+        let mut runs = runs.into_iter();
+        self.source.read_each(&ranges, &mut |bytes| {
+            let run = runs.next().unwrap_or_default();
+            let begin = range_of(run).start;
+            for &(name, position) in run {
+                let at = (position.offset - begin) as usize;
+                let Some(block) = bytes.get(at..at + position.bytes() as usize) else {
+                    return Err(self.damaged(begin + bytes.len() as u64, "the file ends here"));
+                };
+                let (head, body) = block.split_at(FRAME_BYTES as usize);
                 self.check_frame(name, position, head, body)?;
                 each(name, position, body)?;
-                rest = &rest[1..];
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Decodes the image of a page from the body of its block.
@@ -241,17 +231,29 @@ impl<S: RangeSource> PackReader<S> {
     }
 }
 
-/// The range of the first blocks that follow one another without a gap, up to about [`RUN_BYTES`].
-fn run(blocks: &[PlacedBlock]) -> Range<u64> {
-    let first = blocks[0].1;
-    let mut end = first.end();
-    for (_, position) in &blocks[1..] {
-        if position.offset != end || end - first.offset >= RUN_BYTES {
-            break;
-        }
-        end = position.end();
+/// Divides blocks, which are in the order of their offsets, into runs that are read together.
+fn runs(blocks: &[PlacedBlock], shape: ReadShape) -> Vec<&[PlacedBlock]> {
+    let mut runs = Vec::new();
+    let mut rest = blocks;
+    while let Some((_, first)) = rest.first() {
+        let mut end = first.end();
+        let is_near = |(_, position): &&PlacedBlock| {
+            let follows = position.offset >= end && position.offset - end <= shape.gap_bytes;
+            let goes_on = follows && end - first.offset < shape.run_bytes;
+            end = if goes_on { position.end() } else { end };
+            goes_on
+        };
+        let count = 1 + rest[1..].iter().take_while(is_near).count();
+        let (run, after) = rest.split_at(count);
+        runs.push(run);
+        rest = after;
     }
-    first.offset..end
+    runs
+}
+
+/// The bytes that a run takes, with gaps.
+fn range_of(run: &[PlacedBlock]) -> Range<u64> {
+    run.first().map_or(0, |(_, first)| first.offset)..run.last().map_or(0, |(_, last)| last.end())
 }
 
 /// Reads the block table of a file of format 1.

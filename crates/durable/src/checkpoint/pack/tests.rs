@@ -38,7 +38,7 @@ fn images() -> Vec<PageImage> {
 fn written() -> (SimDisk, ManifestPack) {
     let disk = SimDisk::new();
     disk.create_dir(CHECKPOINT_DIR).unwrap();
-    let mut writer = DiskPackWriter::create(&disk, (3, 17), DATABASE, Compression::Zstd).unwrap();
+    let mut writer = PlacedPackWriter::create(&disk, (3, 17), DATABASE, Compression::Zstd).unwrap();
     for image in images() {
         writer.image(&image).unwrap();
     }

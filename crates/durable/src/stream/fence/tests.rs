@@ -27,14 +27,14 @@ fn numbers(manifest: &[u8]) -> Result<Vec<u64>> {
 }
 
 impl Manifests for Numbers {
-    fn view(&self, manifest: &[u8]) -> Result<ManifestView> {
+    fn view(&self, _: u64, manifest: &[u8]) -> Result<ManifestView> {
         let numbers = numbers(manifest)?;
         let stream = |pair: &[u64]| ListedStream { incarnation: pair[0], floor: pair[1], end: self.end_of(pair[0]) };
         let streams = numbers[1..].chunks(2).map(stream).collect();
         Ok(ManifestView { database: database(), owner: numbers[0], streams })
     }
 
-    fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
+    fn claim(&self, _: u64, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
         let mut all = numbers(parent)?;
         all[0] = incarnation;
         all.extend([incarnation, 1]);

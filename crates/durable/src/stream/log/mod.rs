@@ -204,7 +204,7 @@ impl ObjectLog {
     }
 
     /// Ends everything without FIN.
-    fn close(&self) {
+    pub(crate) fn close(&self) {
         self.core.run(|state, _| state.close());
         self.core.clock.notify_one();
         let thread = self.clock.lock().take();

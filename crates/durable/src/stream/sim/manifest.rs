@@ -42,13 +42,13 @@ impl SimManifest {
 pub(super) struct SimManifests;
 
 impl Manifests for SimManifests {
-    fn view(&self, manifest: &[u8]) -> Result<ManifestView> {
+    fn view(&self, _: u64, manifest: &[u8]) -> Result<ManifestView> {
         let SimManifest { owner, streams, .. } = SimManifest::read(manifest)?;
         let listed = |(incarnation, floor)| ListedStream { incarnation, floor, end: None };
         Ok(ManifestView { database: database(), owner, streams: streams.into_iter().map(listed).collect() })
     }
 
-    fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
+    fn claim(&self, _: u64, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
         let mut manifest = SimManifest::read(parent)?;
         manifest.owner = incarnation;
         manifest.streams.insert(incarnation, 1);

@@ -18,12 +18,12 @@ use crate::home::{
 struct Owners;
 
 impl Manifests for Owners {
-    fn view(&self, manifest: &[u8]) -> Result<ManifestView> {
+    fn view(&self, _: u64, manifest: &[u8]) -> Result<ManifestView> {
         let streams = vec![ListedStream { incarnation: 1, floor: 1, end: None }];
         Ok(ManifestView { database: Uuid::nil(), owner: u64::from(manifest[0]), streams })
     }
 
-    fn claim(&self, _: &[u8], incarnation: u64) -> Result<Vec<u8>> {
+    fn claim(&self, _: u64, _: &[u8], incarnation: u64) -> Result<Vec<u8>> {
         Ok(vec![incarnation as u8])
     }
 }

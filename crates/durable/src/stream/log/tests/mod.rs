@@ -42,13 +42,13 @@ impl TestManifests {
 }
 
 impl Manifests for TestManifests {
-    fn view(&self, manifest: &[u8]) -> Result<ManifestView> {
+    fn view(&self, _: u64, manifest: &[u8]) -> Result<ManifestView> {
         let TestManifest { database, owner, streams } = Self::read(manifest)?;
         let listed = |incarnation| ListedStream { incarnation, floor: 1, end: None };
         Ok(ManifestView { database, owner, streams: streams.into_iter().map(listed).collect() })
     }
 
-    fn claim(&self, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
+    fn claim(&self, _: u64, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
         let mut manifest = Self::read(parent)?;
         manifest.owner = incarnation;
         manifest.streams.push(incarnation);

@@ -1,6 +1,4 @@
-//! Packs as files of a [`Disk`].
-
-use std::sync::Arc;
+//! Packs in their place: written as the files of a directory or the objects of a home, and opened from there.
 
 use mangrove_graph::Result;
 use mangrove_store::image::PageImage;
@@ -8,21 +6,21 @@ use uuid::Uuid;
 
 use super::directory::PlacedBlock;
 use super::name::BlockName;
-use super::read::{PackReader, RangeSource};
+use super::read::PackReader;
 use super::write::{PackWriter, path};
 use super::{BlockPosition, FIRST_FORMAT, FORMAT};
 use crate::checkpoint::compress::Compression;
 use crate::checkpoint::image::ImageReader;
-use crate::damage::damaged;
-use crate::disk::{Disk, DiskFile};
+use crate::checkpoint::place::{NewPack, Place};
+use crate::disk::Disk;
 use crate::manifest::{Covers, ManifestPack};
 
 /// Bytes that are written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// A pack that is being written as a file. No manifest names it before [`DiskPackWriter::finish`].
-pub(crate) struct DiskPackWriter {
-    file: Arc<dyn DiskFile>,
+/// A pack that is being written. No manifest names it before [`PlacedPackWriter::finish`].
+pub(crate) struct PlacedPackWriter<'a> {
+    pack: Box<dyn NewPack + 'a>,
     incarnation: u64,
     counter: u64,
     writer: PackWriter,
@@ -31,22 +29,23 @@ pub(crate) struct DiskPackWriter {
 }
 
 /// A pack that was written, and its blocks.
+#[derive(Debug)]
 pub(crate) struct WrittenPack {
     pub(crate) entry: ManifestPack,
     pub(crate) blocks: Vec<PlacedBlock>,
 }
 
-impl DiskPackWriter {
-    /// Begins the file of a pack that no other has the name of (LOG-28).
-    pub(crate) fn create(
-        disk: &dyn Disk,
+impl<'a> PlacedPackWriter<'a> {
+    /// Begins a pack that no other has the name of (LOG-28).
+    pub(crate) fn create<P: Place + ?Sized>(
+        place: &'a P,
         (incarnation, counter): (u64, u64),
         database: Uuid,
         compression: Compression,
     ) -> Result<Self> {
-        let file = disk.create(&path(incarnation, counter))?;
+        let pack = place.begin_pack(&path(incarnation, counter))?;
         let writer = PackWriter::new(incarnation, counter, database, compression);
-        Ok(DiskPackWriter { file, incarnation, counter, writer, written: 0, crc: 0 })
+        Ok(PlacedPackWriter { pack, incarnation, counter, writer, written: 0, crc: 0 })
     }
 
     /// Bytes of the pack up to here.
@@ -70,18 +69,18 @@ impl DiskPackWriter {
 
     fn flush(&mut self) -> Result<()> {
         let ready = self.writer.ready();
-        self.file.write_at(self.written, ready)?;
+        self.pack.write(ready)?;
         self.crc = crc32c::crc32c_append(self.crc, ready);
         self.written += ready.len() as u64;
         self.writer.take();
         Ok(())
     }
 
-    /// Ends the file and syncs it. Its name is durable when the directory has been synced.
+    /// Ends the pack. Its name is durable after [`Place::keep_packs`].
     pub(crate) fn finish(mut self) -> Result<WrittenPack> {
         let blocks = self.writer.finish()?;
         self.flush()?;
-        self.file.sync_data()?;
+        self.pack.finish()?;
         let entry = ManifestPack {
             incarnation: self.incarnation,
             counter: self.counter,
@@ -96,50 +95,20 @@ impl DiskPackWriter {
     }
 }
 
-/// A file, as the source of a pack.
-///
-/// It keeps no handle: a graph may have more packs than a process may have open files.
-pub(crate) struct DiskSource<'a> {
-    disk: &'a dyn Disk,
-    path: String,
-}
-
-impl RangeSource for DiskSource<'_> {
-    fn length(&self) -> Result<u64> {
-        match self.disk.open_read(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(damaged(self.disk, &self.path, 0, "the file is missing, and the manifest names it"))
-            }
-            opened => Ok(opened?.len()?),
-        }
-    }
-
-    fn read(&self, offset: u64, count: usize) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; count];
-        let read = self.disk.open_read(&self.path)?.read_at(offset, &mut bytes)?;
-        bytes.truncate(read);
-        Ok(bytes)
-    }
-
-    fn describe(&self) -> String {
-        self.disk.describe(&self.path)
-    }
-}
-
 /// Opens a pack, or a file of format 1, that a manifest names.
-pub(crate) fn open_pack<'a>(
-    disk: &'a dyn Disk,
+pub(crate) fn open_pack<'a, P: Place + ?Sized>(
+    place: &'a P,
     pack: &ManifestPack,
     database: Uuid,
-) -> Result<PackReader<DiskSource<'a>>> {
+) -> Result<PackReader<'a>> {
     let name = pack.name();
-    PackReader::open(DiskSource { disk, path: name.path() }, name, pack.bytes, database)
+    PackReader::open(place.open_pack(name.path(), pack.bytes)?, name, pack.bytes, database)
 }
 
 /// Reads every block of a pack that a manifest names, including blocks that newer ones replace. Returns the number of
 /// blocks.
-pub(crate) fn check_pack(disk: &dyn Disk, pack: &ManifestPack, database: Uuid) -> Result<u64> {
-    let reader = open_pack(disk, pack, database)?;
+pub(crate) fn check_pack<P: Place + ?Sized>(place: &P, pack: &ManifestPack, database: Uuid) -> Result<u64> {
+    let reader = open_pack(place, pack, database)?;
     let covers = Covers::of(reader.blocks.iter().map(|(name, _)| (name.kind, name.tablet)));
     // A manifest of format 1 does not say of which kinds the pages of a file are.
     if pack.format != u64::from(FIRST_FORMAT) && covers != pack.covers {

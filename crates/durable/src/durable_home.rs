@@ -1,0 +1,333 @@
+//! A durable graph in a [`Home`]: take-over, recovery, log and checkpoints together. It is to a home what
+//! [`crate::durable`] is to a directory.
+//!
+//! ```text
+//! open:   no manifest? put the first one ──▶ take over: claim, manifest N+1, end the streams ──▶ checkpoint ──▶ tails
+//!         of the streams ──▶ own stream ──▶ transactions
+//! then:   commits ──▶ stream; the stream has grown ──▶ packs ──▶ manifest, which counts ──▶ delete what it makes
+//!         needless
+//! close:  FIN
+//! ```
+//!
+//! Any process may open the graph at any time. The owner before it is fenced: it acknowledges nothing more, its
+//! checkpoints fail, and a read that asks [`DurableHome::admit_read`] is refused.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `garbage` | objects that no manifest needs any more, and their deletion |
+
+mod garbage;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_locks::{Mutex, rank};
+use mangrove_store::Store;
+use mangrove_txn::TransactionManager;
+use uuid::Uuid;
+
+use crate::checkpoint::home::{HomePlace, patiently};
+use crate::checkpoint::{CheckpointFloor, CheckpointReport, CheckpointSnapshot, Checkpoints};
+use crate::durable::background::{self, CheckpointPolicy, CheckpointProgress, Checkpointed};
+use crate::durable::{CheckpointStatus, DurableOptions, draw_uuid};
+use crate::home::{Home, Name, WaitHome};
+use crate::manifest::{CHECKPOINT_DIR, HomeManifests, Manifest};
+use crate::recovery::{Recovered, RecoveryProgress, RecoverySummary, recover_in};
+use crate::stream::fence::{TakeOverStart, TakenOver};
+use crate::stream::log::{ObjectLog, ObjectLogOptions, ObjectLogState, ObjectLogStatus, ReadGrounds};
+use crate::stream::names::{MANIFESTS, NODES};
+use crate::stream::tails::{StreamTails, StreamsEnd};
+use crate::stream::take_over::{put_manifest, take_over};
+use crate::stream::writer::{Refusal, StreamStart};
+use garbage::Garbage;
+
+/// The options of a durable graph in a home.
+#[derive(Clone, Debug)]
+pub struct DurableHomeOptions {
+    /// Options that graphs in directories have too. `log` among them is for directories, and is not used.
+    pub graph: DurableOptions,
+    /// The options of the log.
+    pub log: ObjectLogOptions,
+    /// Makes a graph if there is none.
+    pub create: bool,
+    /// How long a request of an opening or a checkpoint is sent again while the home does not answer.
+    pub patience: Duration,
+}
+
+impl Default for DurableHomeOptions {
+    fn default() -> Self {
+        DurableHomeOptions {
+            graph: DurableOptions::default(),
+            log: ObjectLogOptions::default(),
+            create: true,
+            patience: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The log and the checkpoints of a graph, shared with the background thread.
+#[derive(Debug)]
+struct HomeCore {
+    place: HomePlace,
+    log: Arc<ObjectLog>,
+    incarnation: u64,
+    /// Bytes of the streams that were read when the graph was opened.
+    recovered_bytes: u64,
+    /// Locked while a checkpoint is taken.
+    checkpoints: Mutex<HomeCheckpoints, rank::CheckpointState>,
+    progress: CheckpointProgress,
+}
+
+#[derive(Debug)]
+struct HomeCheckpoints {
+    checkpoints: Checkpoints,
+    garbage: Garbage,
+}
+
+/// An open durable graph in a home. Everything acknowledged is durable at any time. Dropping it ends it without FIN, as
+/// the death of the process does; then the next opening waits for the length of a read lease.
+#[derive(Debug)]
+pub struct DurableHome {
+    core: Arc<HomeCore>,
+    manager: TransactionManager,
+    recovery: RecoverySummary<StreamsEnd>,
+    database: Uuid,
+    background: Option<JoinHandle<()>>,
+}
+
+impl DurableHome {
+    /// Opens the graph in a home, and fences its owner; or makes one. `progress` is called from several threads.
+    ///
+    /// # Errors
+    ///
+    /// If there is no graph and none shall be made, if an object is damaged or missing, which the error names, or if the
+    /// home fails.
+    pub fn open(
+        home: Arc<dyn Home>,
+        options: &DurableHomeOptions,
+        progress: &(dyn Fn(RecoveryProgress) + Sync),
+    ) -> Result<Self> {
+        let DurableHomeOptions { graph, log, create, patience } = options;
+        find_or_found(&*home, graph, *create, *patience)?;
+        let start = TakeOverStart {
+            node: Bytes::copy_from_slice(draw_uuid().as_bytes()),
+            nonce_seed: draw_uuid().into_bytes(),
+            lease_us: log.lease.as_micros() as u64,
+        };
+        let taken = take_over(&*home, start, HomeManifests { home: &*home }, *patience)?;
+        let TakenOver { database, incarnation, manifest_number, manifest, tails, held_until_us } = taken;
+        let manifest = Manifest::of_object(&*home, manifest_number, &manifest)?;
+        let place = HomePlace::new(home.clone(), *patience);
+        let source = StreamTails { home: &*home, tails: &tails };
+        let Recovered { store, checkpoints, summary } =
+            recover_in(&place, &manifest, &source, &|_| Ok(()), graph.of_recovery(), progress)?;
+        let garbage = Garbage::new(&tails);
+        drop(tails);
+        let store = Arc::new(store);
+        let start = StreamStart {
+            database,
+            incarnation,
+            nonce_seed: draw_uuid().into_bytes(),
+            durable_ts: summary.last_ts,
+            held_until_us,
+        };
+        let log = Arc::new(ObjectLog::open(home, store.clone(), start, *log)?);
+        let manager = TransactionManager::with_log(store, graph.recent, summary.last_ts, log.clone());
+        let progress = CheckpointProgress::new(checkpoints.live_bytes());
+        let checkpoints = Mutex::new(HomeCheckpoints { checkpoints, garbage });
+        let recovered_bytes = summary.log.bytes;
+        let core = Arc::new(HomeCore { place, log, incarnation, recovered_bytes, checkpoints, progress });
+        let loaded = core.clone();
+        manager.after_load(Box::new(move |store, now| loaded.checkpoint_loaded(store, now)));
+        let policy = CheckpointPolicy { log_bytes: graph.checkpoint_log_bytes, after: graph.checkpoint_after };
+        let background = background::start(core.clone(), manager.clone(), policy)?;
+        Ok(DurableHome { core, manager, recovery: summary, database, background })
+    }
+
+    /// The transactions of the graph. A read shows what this owner knows: ask [`DurableHome::admit_read`] before it is
+    /// served.
+    pub fn manager(&self) -> &TransactionManager {
+        &self.manager
+    }
+
+    /// Says whether a read may be served that has drawn its begin ([`ObjectLog::admit_read`]).
+    ///
+    /// # Errors
+    ///
+    /// `Closed` if another process has opened the graph. `Io` without a proof, if the options ask for one.
+    pub fn admit_read(&self) -> Result<ReadGrounds> {
+        self.core.log.admit_read()
+    }
+
+    /// The summary of the recovery when the graph was opened.
+    pub fn recovery(&self) -> &RecoverySummary<StreamsEnd> {
+        &self.recovery
+    }
+
+    /// The id of the database, drawn when it was created.
+    pub fn database(&self) -> Uuid {
+        self.database
+    }
+
+    /// The incarnation: the number of this opening.
+    pub fn incarnation(&self) -> u64 {
+        self.core.incarnation
+    }
+
+    /// The home as its user would write it, for messages.
+    pub fn describe(&self) -> String {
+        self.core.place.home().describe("")
+    }
+
+    /// The state and numbers of the log.
+    pub fn log_status(&self) -> ObjectLogStatus {
+        self.core.log.status()
+    }
+
+    /// The status of checkpoints.
+    pub fn checkpoint_status(&self) -> CheckpointStatus {
+        self.core.progress.status(self.core.log_bytes())
+    }
+
+    /// Takes a checkpoint now, on this thread. Returns `None` if nothing has changed. Waits for a checkpoint that is
+    /// being taken, and for the end of the hold after a take-over.
+    ///
+    /// # Errors
+    ///
+    /// `Closed` if another process has opened the graph. After any other error the last checkpoint counts, or this one
+    /// does; the next attempt finds out.
+    pub fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
+        background::checkpoint(&*self.core, &self.manager)
+    }
+
+    /// Closes the graph: every commit that was handed over is acknowledged, then FIN is put, so that the next opening
+    /// waits for nothing. No commit and no read is accepted from here on.
+    ///
+    /// # Errors
+    ///
+    /// If that takes longer than `wait`, or if another process has opened the graph. The graph is closed in both cases,
+    /// and nothing that was acknowledged is lost.
+    pub fn close(mut self, wait: Duration) -> Result<()> {
+        self.end_background();
+        self.core.log.finish(wait)
+    }
+
+    fn end_background(&mut self) {
+        self.core.progress.close();
+        if let Some(background) = self.background.take() {
+            // A panic was reported already.
+            let _ = background.join();
+        }
+    }
+}
+
+impl Drop for DurableHome {
+    fn drop(&mut self) {
+        self.end_background();
+        // A client may keep the transactions, and with them the log, alive for longer.
+        self.core.log.close();
+    }
+}
+
+/// Looks for a graph. If there is none, puts the first manifest of one.
+fn find_or_found(home: &dyn Home, options: &DurableOptions, create: bool, patience: Duration) -> Result<()> {
+    let is_empty = |directory: &str| -> Result<bool> {
+        let directory = Name::new(directory)?;
+        Ok(patiently(patience, || home.list(&directory))?.is_empty())
+    };
+    if !is_empty(MANIFESTS)? {
+        return Ok(());
+    }
+    for directory in [NODES, CHECKPOINT_DIR] {
+        // Another process may have made the graph meanwhile.
+        if !is_empty(directory)? && is_empty(MANIFESTS)? {
+            let message = format!(
+                "{} has no manifest, although there are objects in {}: the manifests of this database were lost; restore it \
+                 from a backup, or open an empty place",
+                home.describe(MANIFESTS),
+                home.describe(directory)
+            );
+            return Err(Error::new(ErrorKind::Damaged, message));
+        }
+    }
+    if !create {
+        let message = format!("there is no graph in {}; check the address, or create the graph", home.describe(""));
+        return Err(Error::new(ErrorKind::NotFound, message));
+    }
+    let database = options.new_database.unwrap_or_else(draw_uuid);
+    let mut first = Manifest::first_in_home(database, options.tablet_count);
+    let bytes = first.write_object();
+    // If another process has put a first manifest, that one is taken over.
+    put_manifest(home, first.version, bytes, patience).map(|_| ())
+}
+
+impl HomeCore {
+    /// LOG-6: the floor before the snapshot. Fails if the owner knows that it was fenced.
+    fn floor(&self) -> Result<CheckpointFloor> {
+        if let ObjectLogState::Fenced { by } = self.log.status().state {
+            return Err(Refusal::Fenced { by }.into());
+        }
+        let floor = self.log.checkpoint_floor()?;
+        Ok(CheckpointFloor::Stream { incarnation: self.incarnation, floor })
+    }
+
+    /// Takes the checkpoint of a graph that was loaded in bulk, while nothing else can change it.
+    fn checkpoint_loaded(&self, store: &Store, now: u64) -> Result<()> {
+        let mut state = self.checkpoints.lock();
+        let snapshot = CheckpointSnapshot { at_ts: now, floor: self.floor()?, held: None };
+        self.take(&mut state, store, snapshot).map(|_| ())
+    }
+
+    fn take(
+        &self,
+        HomeCheckpoints { checkpoints, garbage }: &mut HomeCheckpoints,
+        store: &Store,
+        snapshot: CheckpointSnapshot,
+    ) -> Result<Option<CheckpointReport>> {
+        let log_bytes = self.log_bytes();
+        let (before, first_pack) = (checkpoints.manifest().clone(), checkpoints.last_pack());
+        let taken = checkpoints.take(&self.place, store, snapshot, &mut || self.progress.pause());
+        let after = checkpoints.manifest();
+        if after.version > before.version {
+            garbage.counted(&before, after);
+        }
+        if taken.is_err() && !checkpoints.is_pending() {
+            garbage.abandon(first_pack, checkpoints.last_pack());
+        }
+        // LOG-63: only now. The status says that a collection failed. The next checkpoint goes on with it.
+        let collected = match &taken {
+            Ok(Some(_)) => garbage.collect(&self.place, after),
+            _ => Ok(()),
+        };
+        self.progress.note(&taken, log_bytes);
+        if let Err(error) = collected {
+            self.progress.note(&Err(error), log_bytes);
+        }
+        taken
+    }
+}
+
+impl Checkpointed for HomeCore {
+    fn progress(&self) -> &CheckpointProgress {
+        &self.progress
+    }
+
+    fn log_bytes(&self) -> u64 {
+        self.recovered_bytes + self.log.status().counts.bytes
+    }
+
+    fn try_checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
+        let mut state = self.checkpoints.lock();
+        let floor = self.floor()?;
+        // LOG-21: a read-only transaction begins at a durable commit.
+        let held = manager.begin_protected_read()?;
+        let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor, held: Some(held) };
+        self.take(&mut state, manager.store(), snapshot)
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests;
