@@ -23,7 +23,6 @@ pub(crate) mod background;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use mangrove_failpoint::{Point, reach};
@@ -34,7 +33,7 @@ use mangrove_txn::{RecentOptions, TransactionManager};
 use uuid::Uuid;
 
 pub use background::CheckpointStatus;
-use background::{CheckpointPolicy, CheckpointProgress, Checkpointed};
+use background::{Background, CheckpointPolicy, CheckpointProgress, Checkpointed};
 
 use crate::checkpoint::{CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
 use crate::disk::Disk;
@@ -121,7 +120,7 @@ pub struct Durable {
     recovery: RecoverySummary,
     database: Uuid,
     epoch: u64,
-    background: Option<JoinHandle<()>>,
+    background: Background,
 }
 
 impl Durable {
@@ -207,11 +206,7 @@ impl Durable {
 
 impl Drop for Durable {
     fn drop(&mut self) {
-        self.inner.progress.close();
-        if let Some(background) = self.background.take() {
-            // A panic was reported already.
-            let _ = background.join();
-        }
+        self.background.end(&self.inner.progress);
         // A collector may keep the transactions, and with them the log, alive a little longer than the lock on the
         // directory.
         self.inner.log.close();

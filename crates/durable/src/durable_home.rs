@@ -14,12 +14,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `garbage` | objects that no manifest needs any more, and their deletion |
+//! | `garbage` | objects that no manifest needs, and their deletion |
 
 mod garbage;
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,7 +30,7 @@ use uuid::Uuid;
 
 use crate::checkpoint::home::{HomePlace, patiently};
 use crate::checkpoint::{CheckpointFloor, CheckpointReport, CheckpointSnapshot, Checkpoints};
-use crate::durable::background::{self, CheckpointPolicy, CheckpointProgress, Checkpointed};
+use crate::durable::background::{self, Background, CheckpointPolicy, CheckpointProgress, Checkpointed};
 use crate::durable::{CheckpointStatus, DurableOptions, draw_uuid};
 use crate::home::{Home, Name, WaitHome};
 use crate::manifest::{CHECKPOINT_DIR, HomeManifests, Manifest};
@@ -95,7 +94,7 @@ pub struct DurableHome {
     manager: TransactionManager,
     recovery: RecoverySummary<StreamsEnd>,
     database: Uuid,
-    background: Option<JoinHandle<()>>,
+    background: Background,
 }
 
 impl DurableHome {
@@ -211,22 +210,14 @@ impl DurableHome {
     /// If that takes longer than `wait`, or if another process has opened the graph. The graph is closed in both cases,
     /// and nothing that was acknowledged is lost.
     pub fn close(mut self, wait: Duration) -> Result<()> {
-        self.end_background();
+        self.background.end(&self.core.progress);
         self.core.log.finish(wait)
-    }
-
-    fn end_background(&mut self) {
-        self.core.progress.close();
-        if let Some(background) = self.background.take() {
-            // A panic was reported already.
-            let _ = background.join();
-        }
     }
 }
 
 impl Drop for DurableHome {
     fn drop(&mut self) {
-        self.end_background();
+        self.background.end(&self.core.progress);
         // A client may keep the transactions, and with them the log, alive for longer.
         self.core.log.close();
     }
@@ -297,7 +288,7 @@ impl HomeCore {
         if taken.is_err() && !checkpoints.is_pending() {
             garbage.abandon(first_pack, checkpoints.last_pack());
         }
-        // LOG-63: only now. The status says that a collection failed. The next checkpoint goes on with it.
+        // LOG-63: after the manifest counts. If a collection fails, the status says so, and the next checkpoint goes on with it.
         let collected = match &taken {
             Ok(Some(_)) => garbage.collect(&self.place, after),
             _ => Ok(()),

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mangrove_graph::{
-    Direction, EdgeId, ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, PropertyRow,
-    ScanCursor, Share, UserId, Value, VertexId,
+    Direction, EdgeId, ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, LabelSetId,
+    PropertyRow, ScanCursor, Share, TabletId, UserId, Value, VertexId,
 };
+use mangrove_store::image::{PageImage, PageName, SlotSet};
 use mangrove_store::{IndexOptions, Store, StoreOptions, WriteCardinality};
 use mangrove_txn::{Transaction, TransactionManager};
 use rand::rngs::SmallRng;
@@ -192,5 +193,20 @@ impl Actor {
             _ => txn.delete_edge(self.edge(txn)?).ok()?,
         }
         Some(())
+    }
+}
+
+/// The image of a page whose slots were all used and have no element.
+pub(crate) fn empty_page(kind: ElementKind, tablet: u16, number: u32) -> PageImage {
+    PageImage {
+        name: PageName { tablet: TabletId(tablet), kind, number },
+        labels: LabelSetId(1),
+        capacity: 64,
+        used: 9,
+        generations: (0..9).collect(),
+        live: SlotSet::default(),
+        ids: Vec::new(),
+        ends: Vec::new(),
+        columns: Vec::new(),
     }
 }

@@ -8,7 +8,7 @@
 //! | `free_slots` | the account of free slots of a label set |
 //! | `tablet` | a tablet: its pages and the pools that their records come from |
 //! | `tasks` | the work of collectors in a tablet |
-//! | `slot_set`, `name` | a set of slots; the name of a page |
+//! | `slot_set`, `name` | a set of slots; the name of a page, and the position of a slot |
 //!
 //! It stands on `memory`, `version`, `cell` and `adjacency`, and knows nothing of the store as a whole.
 
@@ -27,7 +27,8 @@ pub(crate) use self::edge_page::EdgePage;
 pub(crate) use self::free_slots::{FreeSlots, PagePosition, SlotPage};
 pub(crate) use self::freeze::{Closing, Freezing};
 pub use self::name::PageName;
+pub(crate) use self::name::SlotPosition;
 pub use self::slot_set::SlotSet;
-pub(crate) use self::tablet::{Cursor, Tablet, page_core, value_garbage};
+pub(crate) use self::tablet::{Cursor, Tablet, page_core, roomiest, value_garbage};
 pub(crate) use self::tasks::{TableName, Tasks};
 pub(crate) use self::vertex_page::VertexPage;

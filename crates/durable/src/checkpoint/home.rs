@@ -173,7 +173,7 @@ impl<'a> HomeSource<'a> {
     fn begin(&self, range: Range<u64>) -> Receiver<HomeResult<Reply>> {
         let (sender, answers) = sync_channel(1);
         let request = Request::Ranges { name: self.name.clone(), ranges: std::iter::once(range).collect() };
-        // Nobody waits any more if a range before it was damaged.
+        // The reader has gone if a range before it was damaged. Then the answer is dropped.
         self.place.home.submit(request, Box::new(move |answer| drop(sender.send(answer))));
         answers
     }
@@ -229,8 +229,7 @@ impl RangeSource for HomeSource<'_> {
 
 #[cfg(test)]
 mod tests {
-    use mangrove_graph::{ElementKind, ErrorKind, LabelSetId, TabletId};
-    use mangrove_store::image::{PageImage, PageName, SlotSet};
+    use mangrove_graph::{ElementKind, ErrorKind};
     use uuid::Uuid;
 
     use super::super::compress::Compression;
@@ -239,25 +238,12 @@ mod tests {
     use crate::home::MemoryHome;
     use crate::home::counting::{CountingHome, RequestKind};
     use crate::manifest::ManifestPack;
-
-    fn image(number: u32) -> PageImage {
-        PageImage {
-            name: PageName { tablet: TabletId(1), kind: ElementKind::Vertex, number },
-            labels: LabelSetId(1),
-            capacity: 64,
-            used: 9,
-            generations: (0..9).collect(),
-            live: SlotSet::default(),
-            ids: Vec::new(),
-            ends: Vec::new(),
-            columns: Vec::new(),
-        }
-    }
+    use crate::testing::empty_page;
 
     fn written(place: &HomePlace, pages: u32) -> ManifestPack {
         let mut writer = PlacedPackWriter::create(place, (3, 17), Uuid::nil(), Compression::None).unwrap();
         for number in 0..pages {
-            writer.image(&image(number)).unwrap();
+            writer.image(&empty_page(ElementKind::Vertex, 1, number)).unwrap();
         }
         writer.finish().unwrap().entry
     }

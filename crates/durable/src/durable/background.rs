@@ -80,12 +80,6 @@ impl CheckpointProgress {
         CheckpointProgress { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Ends the background thread, and a checkpoint that is being taken.
-    pub(crate) fn close(&self) {
-        self.state.lock().is_closing = true;
-        self.changed.notify_all();
-    }
-
     /// Lets other threads run between two pages of a checkpoint. Fails if the graph is closing.
     pub(crate) fn pause(&self) -> Result<()> {
         if self.state.lock().is_closing {
@@ -145,14 +139,30 @@ impl CheckpointPolicy {
     }
 }
 
+/// The thread that takes checkpoints, if there is one.
+#[derive(Debug)]
+pub(crate) struct Background(Option<JoinHandle<()>>);
+
+impl Background {
+    /// Ends the thread, and a checkpoint that is being taken.
+    pub(crate) fn end(&mut self, progress: &CheckpointProgress) {
+        progress.state.lock().is_closing = true;
+        progress.changed.notify_all();
+        if let Some(thread) = self.0.take() {
+            // A panic was reported already.
+            let _ = thread.join();
+        }
+    }
+}
+
 /// Starts the thread that takes checkpoints, if there shall be any.
 pub(crate) fn start<G: Checkpointed>(
     graph: Arc<G>,
     manager: TransactionManager,
     policy: CheckpointPolicy,
-) -> Result<Option<JoinHandle<()>>> {
+) -> Result<Background> {
     if !policy.is_ever() {
-        return Ok(None);
+        return Ok(Background(None));
     }
     let run = move || {
         let progress = graph.progress();
@@ -183,6 +193,6 @@ pub(crate) fn start<G: Checkpointed>(
     };
     let thread = std::thread::Builder::new().name("mangrove-checkpoint".into()).spawn(run);
     thread
-        .map(Some)
+        .map(|thread| Background(Some(thread)))
         .map_err(|error| Error::new(ErrorKind::Io, format!("the thread for checkpoints could not be started: {error}")))
 }

@@ -1,4 +1,4 @@
-//! Objects that no manifest needs any more, and their deletion.
+//! Objects that no manifest needs, and their deletion.
 //!
 //! ```text
 //! a checkpoint's manifest counts ──▶ stream objects below its floor ──▶ packs ──▶ manifests, the oldest first

@@ -100,7 +100,7 @@ fn drive<W: Work>(home: &dyn Home, mut work: W, first: Step<W::Done>, patience: 
                 };
                 let now_us = clock::now().us;
                 match error_of(&answer) {
-                    // A read finds nothing between two puts that fail: the puts fail all the same.
+                    // A read between two failed puts succeeds and finds no object. It does not make the puts any better.
                     None if matches!((&answer, failing), (Answer::Read(_), Some((_, true)))) => {}
                     None => failing = None,
                     Some(error) => {
@@ -172,7 +172,7 @@ fn begin(home: &dyn Home, name: String) -> Receiver<ReadAnswer> {
     let (sender, answers) = sync_channel(1);
     ask::send(home, Request::Read { name, bytes_max: None }, move |answer| {
         if let Answer::Read(answer) = answer {
-            // Nobody waits any more if the take-over has failed.
+            // The receiver has gone if the take-over has failed.
             let _ = sender.send(answer);
         }
     });

@@ -38,7 +38,7 @@ use crate::cell::Content;
 use crate::load::image::{ColumnImage, PageImage};
 use crate::load::staged::HasPageCore;
 use crate::memory::{Garbage, Memory};
-use crate::page::{EdgePage, PageCore, PageName, SlotSet, Tablet, VertexPage, value_garbage};
+use crate::page::{EdgePage, PageCore, PageName, SlotPosition, SlotSet, Tablet, VertexPage, value_garbage};
 use crate::store::Store;
 use crate::version::BASE_TS;
 use crate::write::redo::Redo;
@@ -318,32 +318,6 @@ impl<'a> TabletRestore<'a> {
         found.ok_or_else(|| {
             damage(slot.page, format!("the element in {slot} {what} by commit {ts}, and there is no such element"))
         })
-    }
-}
-
-/// The slot of an element, and the element's generation.
-#[derive(Clone, Copy, Debug)]
-struct SlotPosition {
-    page: PageName,
-    offset: usize,
-    generation: u16,
-}
-
-impl SlotPosition {
-    fn of(element: ElementId) -> Self {
-        let (kind, id) = match element {
-            ElementId::Vertex(id) => (ElementKind::Vertex, id),
-            // Ids of both kinds have the same bits.
-            ElementId::Edge(id) => (ElementKind::Edge, VertexId::from_bits(id.to_bits())),
-        };
-        let page = PageName { tablet: id.tablet(), kind, number: id.page() as u32 };
-        SlotPosition { page, offset: id.offset(), generation: id.generation() }
-    }
-}
-
-impl fmt::Display for SlotPosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "slot {}, generation {}", self.offset, self.generation)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A tablet owns its pages and the pools that their records come from, so no record is shared between tablets. A page
 //! is registered once, under a number that it keeps (STORE-34), and never moves.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
@@ -208,4 +209,17 @@ pub(crate) fn page_core(tablet: &Tablet, kind: ElementKind, number: usize) -> Op
         ElementKind::Vertex => tablet.vertices.get(number).map(|page| &page.core),
         ElementKind::Edge => tablet.edges.get(number).map(|page| &page.core),
     }
+}
+
+/// For each group of pages, the page with most room for new elements. A group whose pages are all full has none. A page
+/// comes as its group, its core, and what stands for it in the answer.
+pub(crate) fn roomiest<'a, G: Ord, T>(pages: impl Iterator<Item = (G, &'a PageCore, T)>) -> BTreeMap<G, T> {
+    let mut best: BTreeMap<G, (usize, T)> = BTreeMap::new();
+    for (group, core, page) in pages {
+        let room = core.capacity() - core.used();
+        if room > 0 && best.get(&group).is_none_or(|(most, _)| room > *most) {
+            best.insert(group, (room, page));
+        }
+    }
+    best.into_iter().map(|(group, (_, page))| (group, page)).collect()
 }

@@ -17,20 +17,19 @@
 //! *Not here:* the order of commits and their timestamps (`txn`), and the recovery of a store that no reader uses
 //! (`load::restore`).
 
-use std::collections::BTreeMap;
-
 use mangrove_graph::{
-    Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind, KeyId, LabelSetId, Result, TabletId, UserId, Value,
-    VertexId,
+    Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind, KeyId, LabelSetId, Result, TabletId, UserId, VertexId,
 };
 use mangrove_reclaim::epoch;
 use mangrove_reclaim::sync::yield_now;
 
 use super::Writer;
-use super::index_entries::{Versions, each_key};
 use super::redo::Redo;
-use crate::cell::{Content, RawCell};
-use crate::page::{EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotPage, TableName, Tablet, VertexPage, page_core};
+use crate::cell::Content;
+use crate::page::{
+    EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotPage, SlotPosition, TableName, Tablet, VertexPage, page_core,
+    roomiest,
+};
 use crate::store::{Slot, Store, edge, vertex};
 use crate::version::{CLOSED, NEVER, claimed_by};
 
@@ -39,11 +38,9 @@ fn contradiction(element: ElementId, what: &str) -> Error {
     Error::new(ErrorKind::Damaged, format!("a commit of the log does not fit this graph: {element:?} {what}"))
 }
 
-/// Where a page is: its kind, its tablet and its number.
-fn position(element: ElementId) -> (ElementKind, PagePosition, usize) {
-    // Ids of both kinds have the same bits.
-    let id = VertexId::from_bits(element.to_bits());
-    (element.kind(), PagePosition { number: id.page(), tablet: id.tablet() }, id.offset())
+/// The page of a slot, as the account of free slots knows it.
+fn page_of(slot: SlotPosition) -> PagePosition {
+    PagePosition { number: slot.page.number as usize, tablet: slot.page.tablet }
 }
 
 impl Writer<'_> {
@@ -139,29 +136,15 @@ impl Writer<'_> {
         let column = slot.core.column_or_create(key, &self.store.memory);
         let cell = slot.tablet.values.encode_content(content.clone(), &self.store.memory);
         self.write_cell(element, &slot, key, column, cell)?;
-        self.index_redone(element, &slot, key, cell);
-        Ok(())
-    }
-
-    /// Adds the values of a cell to the indexes that cover it. The owner has checked that unique values are unique
-    /// when the whole commit is done. In the middle of one that may not be so.
-    fn index_redone(&self, element: ElementId, slot: &Slot<'_>, key: KeyId, cell: RawCell) {
-        for index in self.store.indexes.load().iter() {
-            let of = (element.kind(), slot.core.label);
-            let Some(position) = self.store.key_position(&index.info, of, key) else { continue };
-            slot.tablet.values.values(cell, |value: &Value| {
-                each_key(
-                    index,
-                    slot,
-                    Some((position, Some(value))),
-                    Versions::From(&self.snapshot),
-                    &self.pin,
-                    |key| {
-                        index.add(key, element, None, &self.store.memory);
-                    },
-                );
-            });
-        }
+        // The owner has checked that unique values are unique when the whole commit is done. In the middle of one that
+        // may not be so.
+        let mut outcome = Ok(());
+        slot.tablet.values.values(cell, |value| {
+            if outcome.is_ok() {
+                outcome = self.add_entries(element, &slot, key, value, false);
+            }
+        });
+        outcome
     }
 }
 
@@ -178,7 +161,8 @@ impl Store {
 
     /// The element that had the slot of a new element before, if it is gone and the slot is not free yet.
     fn last_in_slot(&self, element: ElementId) -> Option<ElementId> {
-        let (kind, page, at) = position(element);
+        let slot = SlotPosition::of(element);
+        let (kind, page, at) = (slot.page.kind, page_of(slot), slot.offset);
         let tablet = self.tablet(page.tablet)?;
         let core = page_core(tablet, kind, page.number).filter(|core| at < core.used())?;
         let (begin, end) = core.version(at);
@@ -202,7 +186,8 @@ impl Store {
 
     /// Takes the slot of an element's id, under the generation of the id, for the caller to begin the element.
     fn place(&self, element: ElementId, labels: LabelSetId) -> Result<Slot<'_>> {
-        let (kind, page, at) = position(element);
+        let slot = SlotPosition::of(element);
+        let (kind, page, at) = (slot.page.kind, page_of(slot), slot.offset);
         let Some(tablet) = self.tablet(page.tablet) else { return Err(contradiction(element, "is in no tablet")) };
         let core = self.ensure_page(tablet, kind, page.number, labels);
         if core.label != labels {
@@ -211,8 +196,7 @@ impl Store {
         if at >= core.capacity() {
             return Err(contradiction(element, "is beyond the last slot of its page"));
         }
-        let generation = VertexId::from_bits(element.to_bits()).generation();
-        if generation < core.generation(at) {
+        if slot.generation < core.generation(at) {
             return Err(contradiction(element, "is older than the last element of its slot"));
         }
         let free = &self.cursor(tablet, kind, labels).free;
@@ -227,7 +211,7 @@ impl Store {
                 yield_now();
             }
         }
-        core.set_generation(at, generation, &self.memory);
+        core.set_generation(at, slot.generation, &self.memory);
         Ok(Slot { tablet, core, at })
     }
 
@@ -276,19 +260,13 @@ impl Store {
     }
 
     /// For each label set, the page with most room; of edges, for each label set of each tablet.
-    fn pages_to_fill(&self, kind: ElementKind) -> Vec<(&Tablet, usize)> {
-        let mut best: BTreeMap<(u16, u32), (usize, &Tablet, usize)> = BTreeMap::new();
-        for tablet in &self.tablets {
-            for (number, core) in tablet.cores(kind) {
-                let room = core.capacity() - core.used();
-                let group = if kind == ElementKind::Edge { tablet.id.0 } else { 0 };
-                let roomiest = best.entry((group, core.label.0)).or_insert((room, tablet, number));
-                if room > roomiest.0 {
-                    *roomiest = (room, tablet, number);
-                }
-            }
-        }
-        best.into_values().filter(|(room, ..)| *room > 0).map(|(_, tablet, number)| (tablet, number)).collect()
+    fn pages_to_fill(&self, kind: ElementKind) -> impl Iterator<Item = (&Tablet, usize)> {
+        let cores = self.tablets.iter().flat_map(|tablet| tablet.cores(kind).map(move |(n, core)| (tablet, n, core)));
+        let pages = cores.map(|(tablet, number, core)| {
+            let group = if kind == ElementKind::Edge { tablet.id.0 } else { 0 };
+            ((group, core.label), core, (tablet, number))
+        });
+        roomiest(pages).into_values()
     }
 
     /// Makes the slots of a page that were never used free, up to this one. Returns false if the page has none.

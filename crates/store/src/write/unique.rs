@@ -32,14 +32,27 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Adds a written value to the indexes that cover it.
+    /// Adds a written value to the indexes that cover it. Fails with a conflict if another element has or gets a value
+    /// that is to be unique.
     pub(crate) fn index(&self, id: ElementId, slot: &Slot<'_>, key: KeyId, value: &Value) -> Result<()> {
+        self.add_entries(id, slot, key, value, true)
+    }
+
+    /// As [`Writer::index`]; without `checks`, unique values are not checked, and this does not fail.
+    pub(crate) fn add_entries(
+        &self,
+        id: ElementId,
+        slot: &Slot<'_>,
+        key: KeyId,
+        value: &Value,
+        checks: bool,
+    ) -> Result<()> {
         for index in self.store.indexes.load().iter() {
             let Some(position) = self.store.key_position(&index.info, (id.kind(), slot.core.label), key) else {
                 continue;
             };
             self.each_key(index, slot, (position, Some(value)), |key| {
-                if !index.info.unique {
+                if !(checks && index.info.unique) {
                     index.add(key, id, None, &self.store.memory);
                     return Ok(());
                 }

@@ -1,7 +1,7 @@
 //! Packs come back as they were written, and every flipped bit is found and named.
 
-use mangrove_graph::{ElementKind, ErrorKind, LabelSetId, TabletId};
-use mangrove_store::image::{PageImage, PageName, SlotSet};
+use mangrove_graph::{ElementKind, ErrorKind, TabletId};
+use mangrove_store::image::PageImage;
 use proptest::prelude::*;
 use uuid::Uuid;
 
@@ -12,26 +12,15 @@ use crate::checkpoint::Compression;
 use crate::checkpoint::image::ImageReader;
 use crate::disk::{Disk, SimDisk};
 use crate::manifest::{CHECKPOINT_DIR, ManifestPack, PackName};
+use crate::testing::empty_page;
 
 const DATABASE: Uuid = Uuid::from_u128(5);
 
-fn image(kind: ElementKind, tablet: u16, number: u32) -> PageImage {
-    PageImage {
-        name: PageName { tablet: TabletId(tablet), kind, number },
-        labels: LabelSetId(1),
-        capacity: 64,
-        used: 9,
-        generations: (0..9).collect(),
-        live: SlotSet::default(),
-        ids: Vec::new(),
-        ends: Vec::new(),
-        columns: Vec::new(),
-    }
-}
-
 fn images() -> Vec<PageImage> {
     use ElementKind::{Edge, Vertex};
-    [(Vertex, 1, 0), (Vertex, 1, 7), (Edge, 1, 3), (Vertex, 3, 2), (Edge, 3, 0)].map(|(k, t, n)| image(k, t, n)).into()
+    [(Vertex, 1, 0), (Vertex, 1, 7), (Edge, 1, 3), (Vertex, 3, 2), (Edge, 3, 0)]
+        .map(|(k, t, n)| empty_page(k, t, n))
+        .into()
 }
 
 /// A disk with a pack of all kinds of blocks that are written.
@@ -110,7 +99,7 @@ fn with_kind(kind: u8) -> (SimDisk, ManifestPack) {
     let disk = SimDisk::new();
     disk.create_dir(CHECKPOINT_DIR).unwrap();
     let mut writer = PackWriter::new(1, 1, DATABASE, Compression::None);
-    writer.image(&image(ElementKind::Vertex, 1, 0)).unwrap();
+    writer.image(&empty_page(ElementKind::Vertex, 1, 0)).unwrap();
     writer.add(BlockName { kind, tablet: 1, number: 0 }, b"something").unwrap();
     let blocks = writer.finish().unwrap();
     let entry = ManifestPack {

@@ -306,7 +306,7 @@ impl LogCore {
                     None => self.clock.wait(state.inner()),
                 }
             }
-            // Until it sleeps again, nobody need wake it.
+            // Until this thread sleeps again, other threads need not wake it.
             state.wakes_us = Some(0);
             drop(state);
             self.run(|state, now| state.time(now));

@@ -111,7 +111,7 @@ impl LogState {
         self.act(actions, now);
     }
 
-    /// Takes a record that belongs to no commit, and for which somebody waits. Returns its number.
+    /// Takes a record that belongs to no commit, and whose caller waits until it is acknowledged. Returns its number.
     pub(super) fn lead(
         &mut self,
         record: &[u8],

@@ -128,7 +128,7 @@ fn commits_wait_for_the_watermark_and_are_put_in_order() {
 fn records_without_a_commit_begin_the_next_object() {
     let mut harness = Harness::running();
     let (number, actions) = harness.writer.lead(b"names", false, at(30 * MS));
-    assert_eq!((number, actions), (1, vec![]), "nobody waits for names");
+    assert_eq!((number, actions), (1, vec![]), "a record of names alone begins no object");
     let (number, actions) = harness.writer.lead(b" index", true, at(31 * MS));
     harness.take(actions);
     let (_, records) = decode(&harness.puts[&2]).unwrap();
@@ -149,7 +149,7 @@ fn records_without_a_commit_begin_the_next_object() {
     let status = harness.writer.status(at(70 * MS));
     let counts = WriterCounts { objects: 3, bytes: status.counts.bytes, commits: 1, record_bytes: 16 };
     assert_eq!((status.counts, status.waiting_bytes, status.in_flight), (counts, 0, 0));
-    // FIN waits for what somebody waits for.
+    // FIN comes after all that callers wait for.
     let actions = harness.writer.finish(at(80 * MS));
     harness.take(actions);
     assert_eq!(decode(&harness.puts[&4]).unwrap().0.content, Content::Fin);

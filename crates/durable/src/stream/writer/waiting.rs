@@ -35,7 +35,7 @@ pub(super) struct Waiting {
     leading: Vec<u8>,
     /// How many times such records were taken.
     leading_count: u64,
-    /// Since when somebody has waited for some of them.
+    /// Since when a caller has waited for one of them; `None` if no caller waits.
     awaited_since_us: Option<u64>,
     /// Bytes of all records.
     bytes: u64,
@@ -78,7 +78,7 @@ impl Waiting {
         self.commits.len()
     }
 
-    /// Returns true if nobody waits for anything.
+    /// Returns true if no caller waits for a commit or a record.
     pub(super) fn is_empty(&self) -> bool {
         self.commits.is_empty() && self.awaited_since_us.is_none()
     }
@@ -88,7 +88,7 @@ impl Waiting {
         self.commits.first_key_value().is_some_and(|(ts, _)| *ts <= watermark)
     }
 
-    /// Since when somebody has waited for something that may go into an object; `None` if nobody does.
+    /// Since when a caller has waited for a commit or a record that may go into an object; `None` if no caller does.
     pub(super) fn ready_since_us(&self, watermark: u64) -> Option<u64> {
         let first = self.commits.first_key_value().filter(|(ts, _)| **ts <= watermark);
         first.map(|(_, waiting)| waiting.since_us).into_iter().chain(self.awaited_since_us).min()

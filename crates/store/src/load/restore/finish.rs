@@ -4,10 +4,9 @@
 //! are published before the indexes are filled, since the indexes find elements through them. No other thread has the
 //! store until [`Restore::finish`] returns it.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mangrove_graph::{ElementId, ElementKind, IndexInfo, LabelSetId, PAGE_SLOTS, TabletId, UserId, VertexId};
+use mangrove_graph::{ElementId, ElementKind, IndexInfo, PAGE_SLOTS, TabletId, UserId, VertexId};
 use mangrove_reclaim::epoch;
 use parking_lot::Mutex;
 
@@ -16,7 +15,7 @@ use crate::index::{IdKey, PropertyIndex};
 use crate::load::image::chosen_id;
 use crate::load::pack::pack;
 use crate::load::staged::{HasPageCore, StagedPages};
-use crate::page::{Cursor, EdgePage, PageCore, PageName, PagePosition, SlotPage, Tablet, VertexPage};
+use crate::page::{Cursor, EdgePage, PageCore, PageName, PagePosition, SlotPage, Tablet, VertexPage, roomiest};
 use crate::store::{Store, edge, vertex};
 use crate::version::{BASE_TS, NEVER, Snapshot};
 use crate::write::Duplicate;
@@ -213,12 +212,12 @@ impl Store {
     /// Sets the cursors for new elements, each to the page with most room among its pages. The room of other pages
     /// stays empty; only a bulk load leaves any.
     fn choose_cursors(&mut self, vertices: &mut NumberedPages<VertexPage>, edges: &mut NumberedPages<EdgePage>) {
-        for (labels, at) in roomiest(vertices, |_, labels| labels).into_iter() {
+        for (labels, at) in roomiest(staged(vertices).map(|(at, _, core)| (core.label, core, at))) {
             let (tablet, number, page) = &mut vertices[at];
             page.core.unseal();
             self.vertex_cursors.ensure(u64::from(labels.0), &self.memory).set(*tablet, *number);
         }
-        for ((_, labels), at) in roomiest(edges, |tablet, labels| (tablet, labels)) {
+        for ((_, labels), at) in roomiest(staged(edges).map(|(at, tablet, core)| ((tablet, core.label), core, at))) {
             let (id, number, page) = &mut edges[at];
             page.core.unseal();
             let tablet = self.tablet(*id).expect("pages are restored in tablets there are");
@@ -307,20 +306,9 @@ impl Store {
     }
 }
 
-/// For each group of pages, the position of the page with most room. A group whose pages are all full has none.
-fn roomiest<P: HasPageCore, G: Ord>(
-    pages: &NumberedPages<P>,
-    group: impl Fn(TabletId, LabelSetId) -> G,
-) -> BTreeMap<G, usize> {
-    let room = |at: usize| pages[at].2.core().capacity() - pages[at].2.core().used();
-    let mut best: BTreeMap<G, usize> = BTreeMap::new();
-    for (at, (tablet, _, page)) in pages.iter().enumerate().filter(|(at, _)| room(*at) > 0) {
-        let roomiest = best.entry(group(*tablet, page.core().label)).or_insert(at);
-        if room(at) > room(*roomiest) {
-            *roomiest = at;
-        }
-    }
-    best
+/// Pages that are not published: position, tablet and core.
+fn staged<P: HasPageCore>(pages: &NumberedPages<P>) -> impl Iterator<Item = (usize, TabletId, &PageCore)> {
+    pages.iter().enumerate().map(|(at, (tablet, _, page))| (at, *tablet, page.core()))
 }
 
 /// Gives the slots of a page that have no element to the account of free slots. Each is known by the id of its last

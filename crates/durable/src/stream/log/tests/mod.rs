@@ -193,7 +193,7 @@ fn a_fenced_owner_names_its_successor_to_writers_and_readers() {
     old.insert(1).unwrap();
     assert_eq!(old.log.admit_read().unwrap(), ReadGrounds::Proved);
     let new = Owner::open(&home, options);
-    // Its put meets the FENCE. Nobody knows but the home.
+    // The old owner learns of its successor only when its put meets the FENCE.
     let unknown = old.insert(2).unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::OutcomeUnknown);
     let (refused, no_read) = (old.insert(3).unwrap_err(), old.log.admit_read().unwrap_err());

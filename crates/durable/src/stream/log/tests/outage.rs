@@ -172,6 +172,6 @@ fn a_home_that_is_gone_does_not_keep_the_log_from_being_closed() {
     let error = owner.log.finish(Duration::from_millis(50)).unwrap_err();
     assert!(error.kind() == ErrorKind::Io && error.to_string().contains("has not confirmed the end"), "{error}");
     assert_eq!(owner.log.admit_read().unwrap_err().kind(), ErrorKind::Closed);
-    // Late answers find nobody.
+    // The answers come after the log was closed.
     outage.set(Mode::Open);
 }
