@@ -298,7 +298,7 @@ impl Checkpointed for DurableCore {
         let floor = self.log.checkpoint_floor()?;
         reach(Point::CheckpointFloor);
         // LOG-21: a read-only transaction begins at a durable commit.
-        let held = manager.begin_protected_read()?;
+        let held = manager.begin_unproved_read()?;
         let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor: floor.into(), held: Some(held) };
         self.take(&mut checkpoints, manager.store(), snapshot)
     }

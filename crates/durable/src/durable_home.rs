@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Any process may open the graph at any time. The owner before it is fenced: it acknowledges nothing more, its
-//! checkpoints fail, and a read that asks [`DurableHome::admit_read`] is refused.
+//! checkpoints fail, and its transactions serve no reads (`CommitLog::admit_read`).
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -36,7 +36,7 @@ use crate::home::{Home, Name, WaitHome};
 use crate::manifest::{CHECKPOINT_DIR, HomeManifests, Manifest};
 use crate::recovery::{Recovered, RecoveryProgress, RecoverySummary, recover_in};
 use crate::stream::fence::{TakeOverStart, TakenOver};
-use crate::stream::log::{ObjectLog, ObjectLogOptions, ObjectLogState, ObjectLogStatus, ReadGrounds};
+use crate::stream::log::{ObjectLog, ObjectLogOptions, ObjectLogState, ObjectLogStatus};
 use crate::stream::names::{MANIFESTS, NODES};
 use crate::stream::tails::{StreamTails, StreamsEnd};
 use crate::stream::take_over::{put_manifest, take_over};
@@ -146,19 +146,10 @@ impl DurableHome {
         Ok(DurableHome { core, manager, recovery: summary, database, background })
     }
 
-    /// The transactions of the graph. A read shows what this owner knows: ask [`DurableHome::admit_read`] before it is
-    /// served.
+    /// The transactions of the graph. A read begins once it is proved that no other process has opened the graph, as the
+    /// options of the log say.
     pub fn manager(&self) -> &TransactionManager {
         &self.manager
-    }
-
-    /// Says whether a read may be served that has drawn its begin ([`ObjectLog::admit_read`]).
-    ///
-    /// # Errors
-    ///
-    /// `Closed` if another process has opened the graph. `Io` without a proof, if the options ask for one.
-    pub fn admit_read(&self) -> Result<ReadGrounds> {
-        self.core.log.admit_read()
     }
 
     /// The summary of the recovery when the graph was opened.
@@ -314,7 +305,7 @@ impl Checkpointed for HomeCore {
         let mut state = self.checkpoints.lock();
         let floor = self.floor()?;
         // LOG-21: a read-only transaction begins at a durable commit.
-        let held = manager.begin_protected_read()?;
+        let held = manager.begin_unproved_read()?;
         let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor, held: Some(held) };
         self.take(&mut state, manager.store(), snapshot)
     }

@@ -249,7 +249,9 @@ impl Validating {
             self.transaction.shared.counters.read_only.add();
             // The reads of a read-only transaction are durable already.
             if !self.transaction.is_read_only() {
+                let shared = self.transaction.shared.clone();
                 self.acknowledge(unsure_reads)?;
+                shared.log.get().map_or(Ok(()), |log| log.admit_read())?;
             }
             return Ok(info);
         }

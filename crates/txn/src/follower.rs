@@ -121,7 +121,7 @@ impl Follower {
     /// Makes an index that the owner has made. Transactions that begin after this use it.
     pub fn create_index(&mut self, info: &IndexInfo) -> Result<()> {
         // The versions that the builder reads must not be collected meanwhile.
-        let _held = self.manager.begin_protected_read()?;
+        let _held = self.manager.begin_unproved_read()?;
         self.manager.store().create_index_of_owner(info, || self.manager.watermark());
         Ok(())
     }

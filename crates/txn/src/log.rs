@@ -15,6 +15,11 @@
 //! - A read-only transaction begins at `min(watermark, durable)`. It never waits, and never shows a commit that a crash
 //!   could take back. Every commit acknowledged before it began is at or below both.
 //!
+//! If another process may take the graph over, what this process has is the newest state only while none has. So the log
+//! admits each read-only transaction after it has drawn its begin ([`CommitLog::admit_read`]), and each commit without
+//! writes. A commit with writes proves it by itself. Until then, what a transaction that may write has read is not
+//! certain.
+//!
 //! Invariants:
 //!
 //! - **TXN-14.** A commit is handed over before the watermark can pass its timestamp. So when the watermark has passed
@@ -76,6 +81,12 @@ pub trait CommitLog: Send + Sync + Debug {
     /// Returns when every commit up to `ts` is durable and [`Watermarks::set_durable`] has been called. The watermark
     /// has passed `ts` before the call. Fails if it will never be known whether they are durable.
     fn wait(&self, ts: u64, watermarks: &dyn Watermarks) -> Result<()>;
+
+    /// Returns when a reader may be served that has drawn its begin. If another process may take the graph over, this
+    /// waits for a proof that none has. Fails with `Closed` if one has, and as the log's options say without a proof.
+    fn admit_read(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Returns when a change of the indexes is durable. Fails as [`CommitLog::wait`] does.
     fn change_index(&self, change: &IndexChange, watermarks: &dyn Watermarks) -> Result<()>;

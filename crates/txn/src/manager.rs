@@ -90,8 +90,17 @@ impl TransactionManager {
         &self.shared.store
     }
 
-    /// Begins a transaction. Fails with `Closed` during a bulk load.
+    /// Begins a transaction. Fails with `Closed` during a bulk load, or if another process has taken the graph over.
     pub fn begin(&self, options: TransactionOptions) -> Result<Transaction> {
+        let transaction = self.begin_unproved(options)?;
+        match self.shared.log.get().filter(|_| options.read_only) {
+            Some(log) => log.admit_read().map(|()| transaction),
+            None => Ok(transaction),
+        }
+    }
+
+    /// Begins a transaction, without a proof that no other process has taken the graph over.
+    fn begin_unproved(&self, options: TransactionOptions) -> Result<Transaction> {
         let Shared { status, recent, clock, .. } = &*self.shared;
         let registration = match options.read_only {
             true => status.register_reader(recent, clock.now()),
@@ -113,9 +122,18 @@ impl TransactionManager {
         self.begin(TransactionOptions { read_only: true, ..TransactionOptions::default() })
     }
 
-    /// Begins a read-only transaction that cannot expire, for a checkpoint or export that ends it soon.
+    /// Begins a read-only transaction that cannot expire, for an export that ends it soon.
     pub fn begin_protected_read(&self) -> Result<Transaction> {
-        let held = self.begin_read()?;
+        self.protected(self.begin_read()?)
+    }
+
+    /// Begins a read-only transaction that cannot expire, without a proof that no other process has taken the graph over:
+    /// for a checkpoint or statistics, from which no client learns that a state is the newest one.
+    pub fn begin_unproved_read(&self) -> Result<Transaction> {
+        self.protected(self.begin_unproved(TransactionOptions { read_only: true, ..TransactionOptions::default() })?)
+    }
+
+    fn protected(&self, held: Transaction) -> Result<Transaction> {
         // The limit may be shorter than the time this thread was not running.
         if held.protect() { Ok(held) } else { Err(self.shared.expired_error()) }
     }
@@ -238,7 +256,7 @@ impl TransactionManager {
     /// Makes statistics of the newest snapshot on this thread. `check` is called every millisecond or so, and its error
     /// ends the pass and is returned.
     pub fn measure_statistics(&self, check: &mut dyn FnMut() -> Result<()>) -> Result<Arc<Statistics>> {
-        let held = self.begin_protected_read()?;
+        let held = self.begin_unproved_read()?;
         self.shared.measure_statistics(held.begin_ts(), check)
     }
 

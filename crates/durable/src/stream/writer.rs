@@ -388,8 +388,8 @@ impl Writer {
         [self.cut_at_us(), held, stalls].into_iter().flatten().min()
     }
 
-    /// Says whether a reader may be served that has drawn its begin, at or below what is acknowledged. May ask for a
-    /// look at the next name.
+    /// Says whether a reader may be served that has drawn its begin, at or below what is acknowledged. Asks for a look at
+    /// the next name when half of the lease is over.
     pub fn ask_to_read(&mut self, now: Now) -> (ReadPermit, Vec<Action>) {
         if self.state != State::Running {
             return (ReadPermit::Never, Vec::new());
@@ -398,17 +398,24 @@ impl Writer {
         if self.rules.holds_reads && now.us < self.start.held_until_us {
             return (ReadPermit::Later(Some(self.start.held_until_us)), Vec::new());
         }
-        if now.us < self.reads_until_us() {
-            return (ReadPermit::Granted, Vec::new());
-        }
+        let until_us = self.reads_until_us();
         let mut actions = Vec::new();
         // LOG-59. An object in flight renews the lease as well.
         let may_look = self.in_flight.is_empty() || !self.rules.looks_when_settled;
-        if may_look && self.probe.is_none() {
+        // The second half of a lease is long enough for a look, so that readers that follow each other wait for none.
+        if until_us.saturating_sub(now.us) <= self.options.lease_us / 2 && may_look && self.probe.is_none() {
             self.probe = Some((now.us, self.next_seq));
             actions.push(Action::Probe { name: stream_name(self.start.incarnation, self.next_seq) });
         }
-        (ReadPermit::Later(None), actions)
+        (if now.us < until_us { ReadPermit::Granted } else { ReadPermit::Later(None) }, actions)
+    }
+
+    /// The time from which a reader should ask for a look ([`Self::ask_to_read`]), although it may be served.
+    pub fn renews_reads_from_us(&self) -> u64 {
+        match self.probe {
+            None => self.reads_until_us().saturating_sub(self.options.lease_us / 2),
+            Some(_) => u64::MAX,
+        }
     }
 
     /// Commits up to this timestamp are acknowledged; readers begin here.

@@ -86,7 +86,8 @@ struct LogCore {
     news: Condvar,
     /// Wakes the thread that keeps the time.
     clock: Condvar,
-    /// Reads are proved until this time; 0 if they are not. Readers look here first, without the lock.
+    /// Reads are proved before this time, and need not ask for the next proof; 0 if they are not. Readers look here first,
+    /// without the lock.
     proved_until_us: AtomicU64,
     watermarks: OnceLock<Weak<dyn Watermarks + Send + Sync>>,
 }
@@ -259,7 +260,9 @@ impl LogCore {
             }
             self.acknowledged.notify_all();
         }
-        let proved_until_us = if state.is_over { 0 } else { state.writer.reads_until_us() };
+        let writer = &state.writer;
+        let proved_until_us =
+            if state.is_over { 0 } else { writer.reads_until_us().min(writer.renews_reads_from_us()) };
         self.proved_until_us.store(proved_until_us, Ordering::Release);
         if (state.news != news || state.is_over) && state.readers > 0 {
             self.news.notify_all();
@@ -446,6 +449,11 @@ impl CommitLog for ObjectLog {
     fn wait(&self, ts: u64, watermarks: &dyn Watermarks) -> Result<()> {
         self.core.run(|state, now| state.watermark(watermarks.stable(), now));
         self.core.wait(Acknowledged { ts, leading: 0 }, Some(self.core.options.commit_wait))
+    }
+
+    fn admit_read(&self) -> Result<()> {
+        // Reads without a proof are counted, and the options allow them.
+        self.core.admit_read().map(drop)
     }
 
     fn change_index(&self, change: &IndexChange, _: &dyn Watermarks) -> Result<()> {

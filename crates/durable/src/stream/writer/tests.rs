@@ -320,8 +320,13 @@ fn an_idle_writer_looks_at_the_next_name_when_a_reader_asks() {
     assert_eq!(harness.writer.ask_to_read(at(401 * MS)), (ReadPermit::Later(None), vec![]));
     let actions = harness.writer.probed(&Ok(None), at(410 * MS));
     assert_eq!(actions, []);
-    assert_eq!(harness.writer.ask_to_read(at(699 * MS)).0, ReadPermit::Granted);
-    assert_eq!(harness.writer.ask_to_read(at(700 * MS)).1, vec![probe.clone()]);
+    assert_eq!(harness.writer.ask_to_read(at(549 * MS)), (ReadPermit::Granted, vec![]));
+    // Half of the lease is over.
+    assert_eq!(harness.writer.ask_to_read(at(550 * MS)), (ReadPermit::Granted, vec![probe.clone()]));
+    assert_eq!(harness.writer.ask_to_read(at(699 * MS)), (ReadPermit::Granted, vec![]));
+    assert_eq!(harness.writer.ask_to_read(at(700 * MS)), (ReadPermit::Later(None), vec![]));
+    harness.writer.probed(&Err(HomeError::new(HomeErrorKind::Unknown, "time-out")), at(750 * MS));
+    assert_eq!(harness.writer.ask_to_read(at(750 * MS)), (ReadPermit::Later(None), vec![probe.clone()]));
     harness.writer.probed(&Err(HomeError::new(HomeErrorKind::Unknown, "time-out")), at(800 * MS));
     assert_eq!(harness.writer.ask_to_read(at(800 * MS)).1, [probe]);
     let found = Ok(Some(end(Content::Fence { by: 6 })));

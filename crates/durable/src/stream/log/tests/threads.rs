@@ -62,15 +62,14 @@ impl Ledger {
     fn read(&self, owner: &Owner) {
         loop {
             let acknowledged = self.acknowledged();
-            let read = owner.manager.begin_read().unwrap();
-            match owner.log.admit_read() {
-                Ok(grounds) => assert_eq!(grounds, ReadGrounds::Proved),
+            let read = match owner.manager.begin_read() {
+                Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Closed => return,
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
                     continue;
                 }
-            }
+            };
             let lost = missing(&read, &acknowledged);
             assert!(lost.is_empty(), "a read of incarnation {} misses {lost:?}", owner.log.status().incarnation);
             self.proved_reads.fetch_add(1, Ordering::Relaxed);
@@ -124,7 +123,7 @@ fn run(seed: u64) -> Ledger {
             let owner = Arc::new(Owner::open(&delayed(&home, typical, rng.random()), options));
             opened.0.push(owner.clone());
             // Whatever an earlier owner acknowledges later, it has put before its stream was ended.
-            let read = owner.manager.begin_read().unwrap();
+            let read = owner.manager.begin_unproved_read().unwrap();
             let lost = missing(&read, &ledger.acknowledged());
             assert!(lost.is_empty(), "owner {number} has taken over without {lost:?}");
             for client in 0..=COMMITTERS {
