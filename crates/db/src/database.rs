@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use mangrove_durable::home::address;
 use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_graph::statistics::Statistics;
 use mangrove_graph::{Error, ErrorKind, IdRule, Result, Value};
@@ -17,7 +18,7 @@ use mangrove_txn::{DatedStatistics, TransactionCounters, TransactionManager, Tra
 
 use crate::bulk::{self, LoadOptions, LoadProgress, LoadReport};
 use crate::files::FileAccess;
-use crate::home::{Home, OpenDirectory};
+use crate::home::{Home, OpenDirectory, OpenHome};
 use crate::options::{DatabaseOptions, QueryOptions};
 use crate::query::plans::{KeptPlan, PlanCacheReport, prepare_to_explain};
 use crate::query::prepared::Prepared;
@@ -29,10 +30,9 @@ use crate::upsert::UpsertSink;
 /// The directory that a location names.
 fn directory_of(location: &str) -> Result<&Path> {
     match location {
-        "" => Err(Error::invalid("a graph is opened in a directory, or as `memory:`, not as an empty name")),
-        other if other.contains("://") => Err(Error::unsupported(format!(
-            "`{other}` cannot be opened: this version keeps graphs in directories, and in memory (`memory:`)"
-        ))),
+        "" => Err(Error::invalid(
+            "a graph is opened in a directory, at an address as s3://BUCKET/DIRECTORY, or as `memory:`, not as an empty name",
+        )),
         directory => Ok(Path::new(directory)),
     }
 }
@@ -60,6 +60,10 @@ impl Database {
     /// - Anything else is a directory, in which the graph outlives its process: an acknowledged commit survives a crash
     ///   of the process or the machine. A directory that does not exist, or is empty, becomes a new database. Only one
     ///   process at a time can have a directory open. Dropping the last handle closes it.
+    /// - `s3://BUCKET/DIRECTORY` is a home of objects, in which the graph outlives its machine. `file:DIRECTORY` is one in
+    ///   a directory that several machines may share. A process that opens a graph there takes it over: another one that
+    ///   has it open acknowledges nothing more and serves no more reads. What an address does not say comes from the
+    ///   environment, by the names of AWS (`AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID`, …).
     ///
     /// ```
     /// use mangrove::{Database, DatabaseOptions, Value};
@@ -91,8 +95,12 @@ impl Database {
         if location == "memory:" {
             return Ok(Self::with_options(options));
         }
+        if address::is_address(location) {
+            let home = OpenHome::open(location, options, progress)?;
+            return Ok(Self::assemble(options, home.durable().manager().clone(), Home::Objects(home)));
+        }
         let home = OpenDirectory::open(directory_of(location)?, options, progress)?;
-        Ok(Self::assemble(options, home.manager().clone(), Home::Directory(home)))
+        Ok(Self::assemble(options, home.manager().clone(), Home::Directory(Box::new(home))))
     }
 
     /// Opens the graph in a directory for reading. No file in it is created or changed, so the process needs no right
@@ -107,6 +115,10 @@ impl Database {
         options: &DatabaseOptions,
         progress: &(dyn Fn(RecoveryProgress) + Sync),
     ) -> Result<Self> {
+        if address::is_address(directory) {
+            let message = format!("`{directory}` cannot be opened for reading only; ask the server that has it open");
+            return Err(Error::unsupported(message));
+        }
         let (manager, home) = Home::open_to_read(directory_of(directory)?, options, progress)?;
         Ok(Self::assemble(options, manager, home))
     }

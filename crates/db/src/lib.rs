@@ -34,7 +34,7 @@
 //! | scripts | [`script`] | `transaction`, `retry` |
 //! | services of `call()` | [`services`] | `management`, `schema`, `upsert`, `durability` |
 //! | loading | `bulk`, `load_sink`, `upsert`, `files` | `state` |
-//! | directories | `home`, `durability`, `inspect`, `verify` | `options`, `state` |
+//! | directories, homes | `home`, `recovery`, `durability`, `inspect`, `verify` | `options`, `state` |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -52,6 +52,7 @@ mod management;
 mod nodes;
 mod options;
 mod query;
+mod recovery;
 mod retry;
 mod schema;
 pub mod script;
@@ -63,7 +64,7 @@ mod upsert;
 mod verify;
 
 pub use bulk::{LoadOptions, LoadProgress, LoadReport};
-pub use durability::Durability;
+pub use durability::{Durability, Location, LogReport};
 pub use gauges::{QueryFigures, QueryGauges};
 pub use inspect::{LogEntry, newest_manifest, read_log, read_packs};
 pub use load_sink::TransactionSink;
@@ -72,9 +73,11 @@ pub use mangrove_durable::checkpoint::CheckpointReport;
 #[doc(hidden)]
 pub use mangrove_durable::disk::{Disk, SimDisk};
 pub use mangrove_durable::durable::CheckpointStatus;
+pub use mangrove_durable::home::address::is_address as is_home_address;
 pub use mangrove_durable::log::read::{LogEnd, TornTail};
 pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIME_BOUNDS_US};
 pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySummary};
+pub use mangrove_durable::stream::log::{ObjectLogOptions, ObjectLogState, ObjectLogStatus};
 pub use mangrove_flow::QueryLimits;
 pub use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, TenantShare, Weight};
 pub use mangrove_graph::statistics;
@@ -112,6 +115,7 @@ pub use options::{DatabaseOptions, DurabilityOptions, Materialize, QueryOptions,
 pub use query::plans::{KeptPlan, PlanCacheReport};
 pub use query::prepared::Prepared;
 pub use query::stream::ResultStream;
+pub use recovery::{LogRead, Recovery};
 pub use retry::Retries;
 pub use schema::{RuleDefinition, RuleDescription};
 pub use script::Script;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mangrove_durable::durable::DurableOptions;
 use mangrove_durable::log::LogOptions;
+use mangrove_durable::stream::log::ObjectLogOptions;
 use mangrove_flow::QueryLimits;
 use mangrove_flow::schedule::Tenant;
 use mangrove_graph::MemoryBudget;
@@ -59,6 +60,8 @@ pub struct DurabilityOptions {
     pub create: bool,
     /// The options of the log.
     pub log: LogOptions,
+    /// The options of the log of a graph in a home of objects.
+    pub object_log: ObjectLogOptions,
     /// A checkpoint is taken in the background after this many bytes of log since the last one. 0 means never; `None`
     /// means a quarter of the checkpoint's live bytes, and 64 MiB at least.
     pub checkpoint_log_bytes: Option<u64>,
@@ -76,7 +79,15 @@ impl Default for DurabilityOptions {
     fn default() -> Self {
         let DurableOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, new_database, .. } =
             DurableOptions::default();
-        DurabilityOptions { create: true, log, checkpoint_log_bytes, checkpoint_after, recovery_threads, new_database }
+        DurabilityOptions {
+            create: true,
+            log,
+            object_log: ObjectLogOptions::default(),
+            checkpoint_log_bytes,
+            checkpoint_after,
+            recovery_threads,
+            new_database,
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use mangrove_txn::{RecentOptions, TransactionManager};
 
 use crate::home::{Home, enter_to_read};
 use crate::options::DatabaseOptions;
+use crate::recovery::{Recovery, of_summary};
 use crate::state::Database;
 
 /// The number of elements that are checked at a time.
@@ -41,7 +42,7 @@ pub struct VerifyReport {
     /// The total size of these files in bytes.
     pub file_bytes: u64,
     /// The result of recovering the graph, with the state of the log.
-    pub recovery: RecoverySummary,
+    pub recovery: Recovery,
     /// The number of vertices.
     pub vertices: u64,
     /// The number of edges, each of which is in the lists of both its ends.
@@ -100,6 +101,7 @@ pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> 
         })
     };
     let indexes = view.indexes().iter().map(check).collect::<Result<_>>()?;
+    let recovery = of_summary(&recovery);
     Ok(VerifyReport { manifests, files, blocks, file_bytes, recovery, vertices, edges, indexes })
 }
 

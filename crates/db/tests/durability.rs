@@ -211,7 +211,7 @@ fn a_bulk_load_leaves_a_checkpoint_or_nothing() {
     assert!(db.is_empty());
     db.load(&[csv], &LoadOptions::default(), &mut |_| {}).unwrap();
     assert_eq!(db.durability().unwrap().checkpoint.taken, 1);
-    assert_eq!(db.durability().unwrap().log.commits, 0, "a load is not in the log");
+    assert_eq!(db.durability().unwrap().log.commits(), 0, "a load is not in the log");
     drop(db);
     let db = open(&folder);
     let recovery = db.recovery().unwrap();

@@ -103,6 +103,14 @@ pub struct RecoverySummary<E = LogEnd> {
     pub log: E,
 }
 
+impl<E> RecoverySummary<E> {
+    /// The same summary, with something else about the log.
+    pub fn with_log<L>(&self, log: L) -> RecoverySummary<L> {
+        let RecoverySummary { graph, checkpoint_ts, checkpoint_bytes, commits_replayed, last_ts, .. } = *self;
+        RecoverySummary { graph, checkpoint_ts, checkpoint_bytes, commits_replayed, last_ts, log }
+    }
+}
+
 /// A recovered graph.
 pub(crate) struct Recovered<E = LogEnd> {
     pub(crate) store: Store,

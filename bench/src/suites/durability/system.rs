@@ -149,7 +149,7 @@ impl System for Mangrove {
     }
 
     fn syncs(&self) -> Option<(u64, u64)> {
-        self.database.durability().map(|durability| (durability.log.batches, durability.log.commits))
+        self.database.durability().map(|durability| (durability.log.writes(), durability.log.commits()))
     }
 
     fn check(self: Box<Self>, done: &[u64]) -> Result<()> {

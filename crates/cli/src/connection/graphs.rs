@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use mangrove::{
-    Database, DatabaseOptions, DryRun, Error, ErrorKind, LoadOptions, LoadProgress, LoadReport, Mapping, RecoveryPhase,
-    RecoveryProgress, RecoverySummary, Result, UpsertKeys,
+    Database, DatabaseOptions, DryRun, Error, ErrorKind, LoadOptions, LoadProgress, LoadReport, Mapping, Recovery,
+    RecoveryPhase, RecoveryProgress, Result, UpsertKeys, is_home_address,
 };
 use mangrove_load::LoadSink;
 
@@ -39,8 +39,8 @@ pub struct Opened {
 pub fn open(data: Option<&str>, memory_limit: Option<Size>, missing: Missing) -> Result<Database> {
     let options = DatabaseOptions::default();
     let Opened { database, seconds } = open_with(data, memory_limit, missing, options)?;
-    if let (Some(found), Some(directory)) = (database.recovery(), data) {
-        eprintln!("{directory}: {}", recovered(found, seconds));
+    if let (Some(found), Some(location)) = (database.recovery(), data) {
+        eprintln!("{location}: {}", recovered(&found, seconds));
     }
     Ok(database)
 }
@@ -61,6 +61,8 @@ pub fn open_with(
     let (location, show) = (data.unwrap_or(DATA_DEFAULT), |progress| bar.show(progress));
     let opened = match missing {
         Missing::ReadOnly if location != DATA_DEFAULT => Database::open_to_read(location, &options, &show),
+        // A question does not take the graph over from the server that has it open.
+        Missing::Refuse if is_home_address(location) => Database::open_to_read(location, &options, &show),
         _ => Database::open_with_progress(location, &options, &show),
     };
     bar.0.finish_and_clear();
@@ -68,8 +70,8 @@ pub fn open_with(
 }
 
 /// One line about a recovery.
-pub fn recovered(found: &RecoverySummary, seconds: f64) -> String {
-    let RecoverySummary { graph, commits_replayed, checkpoint_bytes, log, .. } = found;
+pub fn recovered(found: &Recovery, seconds: f64) -> String {
+    let Recovery { graph, commits_replayed, checkpoint_bytes, log, .. } = found;
     let (vertices, edges) = (graph.vertices, graph.edges);
     let (checkpoint, log) = (HumanBytes(*checkpoint_bytes), HumanBytes(log.bytes));
     let mut line = format!(
@@ -85,7 +87,7 @@ pub fn recovered(found: &RecoverySummary, seconds: f64) -> String {
 }
 
 /// The message about a log whose end is torn.
-pub fn torn(found: &RecoverySummary) -> Option<String> {
+pub fn torn(found: &Recovery) -> Option<String> {
     let torn = found.log.torn.as_ref()?;
     let (bytes, path, offset) = (torn.bytes, &torn.path, torn.offset);
     Some(format!(
@@ -239,8 +241,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_opened_is_named_with_the_way_out() {
-        let message =
-            open(Some("s3://bucket/graph"), None, Missing::Create).err().expect("no such store yet").to_string();
-        assert!(message.contains("s3://bucket/graph") && message.contains("memory:"), "{message}");
+        for (location, way_out) in
+            [("http://host/graph", "s3://"), ("file:", "file:DIRECTORY"), ("s3://", "s3://BUCKET")]
+        {
+            let message = open(Some(location), None, Missing::Create).err().expect("nothing is there").to_string();
+            assert!(message.contains(location) && message.contains(way_out), "{message}");
+        }
     }
 }

@@ -197,12 +197,12 @@ fn filled(graph: &GraphSetup, options: &Options, budget: &MemoryBudget) -> Resul
     Ok(database)
 }
 
-/// Logs what recovery found in the directory of a graph.
+/// Logs what recovery found where a graph is kept.
 fn tell_recovery(database: &Database, seconds: f64) {
     let (Some(found), Some(durability)) = (database.recovery(), database.durability()) else { return };
-    let directory = durability.directory.display();
+    let location = durability.location;
     tracing::info!(
-        %directory,
+        %location,
         vertices = found.graph.vertices,
         edges = found.graph.edges,
         checkpoint_bytes = found.checkpoint_bytes,
@@ -211,8 +211,8 @@ fn tell_recovery(database: &Database, seconds: f64) {
         seconds,
         "recovered the graph"
     );
-    if let Some(torn) = graphs::torn(found) {
-        tracing::warn!(%directory, "{torn}");
+    if let Some(torn) = graphs::torn(&found) {
+        tracing::warn!(%location, "{torn}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -65,6 +66,20 @@ impl Field for Option<u64> {
         let mut number = 0_u64;
         number.read(text)?;
         *self = Some(number);
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(self.map_or_else(|| quoted("none"), |number| number.to_string()))
+    }
+}
+
+impl Field for Option<NonZeroU32> {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        *self = match text {
+            "none" => None,
+            _ => Some(text.parse().map_err(|_| format!("`{text}` is neither `none` nor a whole number from 1 on"))?),
+        };
         Ok(())
     }
 

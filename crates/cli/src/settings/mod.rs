@@ -32,7 +32,7 @@ pub struct Options {
     pub engine: EngineLimits,
     /// The executors of the process.
     pub executors: ExecutorOptions,
-    /// The directory of the main graph.
+    /// The directory of the main graph, or its address.
     pub data: Option<String>,
     /// The mapping for files that are loaded into it.
     pub map: Option<PathBuf>,
@@ -176,7 +176,9 @@ macro_rules! settings {
 pub const SETTINGS: &[Setting] = settings! {
     "listen" "ADDRESS" server.listen: "Address and port to listen on; port 0 takes a free port";
     "allow_remote" "BOOL" server.allow_remote: "Listen on an address that other machines can reach, although TLS or users are not set up";
-    "data" "DIR" data: "The directory of the main graph; `memory:` is a new, empty graph that ends with the process";
+    "data" "DIR" data:
+        "The directory of the main graph, or its address, as s3://BUCKET/DIRECTORY; `memory:` is a new, empty graph that \
+         ends with the process";
     "map" "FILE" map: "A mapping: what the columns of loaded tables mean, if their headers do not say it";
     "graphs_dir" "DIR" graphs_dir: "The directory of the graphs that administrators create";
     "io_directory" "DIR" graph_settings.io_directory:
@@ -207,6 +209,16 @@ pub const SETTINGS: &[Setting] = settings! {
          the checkpoint's size, at least 64MiB; 0: never";
     "checkpoint_interval" "TIME" durability.checkpoint_after:
         "Take a checkpoint also when this time has passed since the last one and something was committed";
+    "log_interval" "TIME" durability.object_log.log_interval:
+        "In a home of objects: the time between two puts of the log at least. Commits take that much longer, and requests \
+         cost less";
+    "log_puts_per_second_max" "COUNT" durability.object_log.puts_per_second:
+        "In a home of objects: the most puts of the log a second; `none`: any number";
+    "read_lease" "TIME" durability.object_log.lease:
+        "In a home of objects: how long a proof that no other process has opened the graph holds for reads. The same for \
+         all processes that open the graph";
+    "reads_without_home" "BOOL" durability.object_log.reads_without_home:
+        "In a home of objects that does not answer: serve reads without that proof";
     "garbage_collection" "BOOL" graph_settings.garbage_collection: "Collect old versions and deleted elements";
     "gc_workers" "COUNT" graph_settings.gc_workers: "Collector threads per graph, at most 16";
     "max_snapshot_age_ms" "COUNT" graph_settings.max_snapshot_age_ms:

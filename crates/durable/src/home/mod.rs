@@ -26,11 +26,13 @@
 //! | [`disk`](DiskHome) | a home in a directory |
 //! | `workers` | threads for requests that wait for a disk |
 //! | `object` | a home in a bucket of an object store; with the feature `s3` |
+//! | [`address`] | the home that a text names |
 //! | [`counting`], [`delay`] | another home, counted by kind of request; another home, as slow as a network |
 //! | [`settle`] | whose object has a name, after lost answers |
 //! | `draw` | random draws from a seed |
 //! | `contract` | the promises as tests |
 
+pub mod address;
 #[cfg(test)]
 pub(crate) mod contract;
 pub mod counting;

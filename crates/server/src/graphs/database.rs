@@ -378,7 +378,7 @@ impl GraphWork {
 /// The cause for which a graph takes no writes, if it takes none.
 fn read_only_cause(database: &Database) -> Option<String> {
     let durability = database.durability();
-    let of_log = durability.as_ref().and_then(|durability| durability.read_only_cause()).map(str::to_owned);
+    let of_log = durability.and_then(|durability| durability.read_only_cause());
     of_log.or_else(|| database.check_memory().err().map(|error| error.message().to_owned()))
 }
 

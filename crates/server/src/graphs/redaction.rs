@@ -1,8 +1,9 @@
-//! Removal of a graph's directory from texts, and the memory of which such errors were logged.
+//! Removal of a graph's directory or address from texts, and the memory of which such errors were logged.
 
 use std::path::Path;
 use std::time::Duration;
 
+use mangrove::Location;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -28,9 +29,10 @@ impl Logged {
     }
 }
 
-/// A directory as messages write it; `None` if there is nothing to redact: the root, or a disk that is no directory.
-pub fn shown(directory: &Path) -> Option<String> {
-    let text = directory.display().to_string();
+/// A directory or an address as messages write it; `None` if there is nothing to redact: the root, or a disk that is no
+/// directory.
+pub fn shown(location: &Location) -> Option<String> {
+    let text = location.to_string();
     let text = text.trim_end_matches('/');
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -71,12 +73,14 @@ mod tests {
             ("/srv/g", "/srv/graph and /srv/g-2", "/srv/graph and /srv/g-2"),
             ("graph", "the graph takes no writes: graph/wal/1", "the graph takes no writes: (directory)/wal/1"),
             ("graph", "subgraph/x", "subgraph/x"),
+            ("s3://b/g", "s3://b/g/log/1 is damaged", "(directory)/log/1 is damaged"),
             ("./graph", "cannot open ./graph/LOCK, or ./graph/wal", "cannot open (directory)/LOCK, or (directory)/wal"),
         ] {
             assert_eq!(redact(text, directory), told);
         }
-        assert_eq!(shown(Path::new("graph/")).as_deref(), Some("graph"));
-        assert_eq!((shown(Path::new("/")), shown(Path::new(""))), (None, None));
+        let shown = |directory: &str| shown(&Location::Directory(directory.into()));
+        assert_eq!(shown("graph/").as_deref(), Some("graph"));
+        assert_eq!((shown("/"), shown("")), (None, None));
     }
 
     #[test]

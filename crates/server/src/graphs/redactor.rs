@@ -1,4 +1,4 @@
-//! The redaction of a graph's directory: administrators of the graph read its path, other clients `(directory)`.
+//! The redaction of a graph's directory or address: administrators of the graph read it, other clients `(directory)`.
 //!
 //! An error of the disk names a file, since an operator needs it, and services report the directory. A redacted error
 //! is logged in full. The paths of `io()` are not redacted: they are relative to its directory for every client.
@@ -25,7 +25,7 @@ impl<'g> DirectoryRedactor<'g> {
     /// The view of a caller.
     pub fn for_caller(caller: &Caller, graph: &'g Graph) -> Self {
         let durability = if caller.administers(&graph.name) { None } else { graph.database().durability() };
-        DirectoryRedactor { graph, directory: durability.and_then(|durability| shown(&durability.directory)) }
+        DirectoryRedactor { graph, directory: durability.and_then(|durability| shown(&durability.location)) }
     }
 
     /// The same text without the directory.

@@ -211,9 +211,9 @@ fn graph_rows(services: &QueryServices) -> Vec<(SmolStr, Value)> {
         let access = services.caller.access(&graph.name)?;
         let sources =
             sources.into_iter().map(|(name, isolation)| (Value::String(name), isolation_name(isolation).into()));
-        let directory = graph.database().durability().map(|durability| durability.directory.display().to_string());
-        let kept = directory.map_or("memory:".into(), |directory| {
-            DirectoryRedactor::for_caller(&services.caller, &graph).text(&directory).into_owned()
+        let location = graph.database().durability().map(|durability| durability.location.to_string());
+        let kept = location.map_or("memory:".into(), |location| {
+            DirectoryRedactor::for_caller(&services.caller, &graph).text(&location).into_owned()
         });
         let limit = graph.database().memory().limit_bytes;
         let limit = i64::try_from(limit).ok().filter(|_| limit != u64::MAX).map_or(Value::Null, Value::I64);

@@ -5,12 +5,13 @@
 //! of the database, and for graphs in directories also the state of the file system.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mangrove::{
-    AbortCause, Database, Durability, GarbageReport, LogState, MemoryReport, PlanCacheReport, SYNC_TIME_BOUNDS_US,
-    TransactionCounters,
+    AbortCause, Database, Durability, DurabilityStatus, GarbageReport, LogReport, MemoryReport, ObjectLogStatus,
+    PlanCacheReport, SYNC_TIME_BOUNDS_US, TransactionCounters,
 };
 use mangrove_graph::{Error, Result};
 use parking_lot::Mutex;
@@ -141,17 +142,21 @@ const FIGURES: &[FigureMetric] = &[
     ),
 ];
 
-/// A metric of a graph in a directory.
+/// A metric of a graph that outlives its process.
 type DurabilityMetric = (&'static str, MetricKind, &'static str, fn(&Durability) -> u64);
 
 const DURABILITY_METRICS: &[DurabilityMetric] = &[
     ("mangrove_log_running", Gauge, "Whether the log takes commits: 1, or 0 where the graph is read-only.", |d| {
-        u64::from(d.log.state == LogState::Running)
+        u64::from(d.log.is_running())
     }),
-    ("mangrove_log_bytes_total", Counter, "Bytes written to the log.", |d| d.log.bytes),
-    ("mangrove_log_batches_total", Counter, "Batches written to the log, each with one sync.", |d| d.log.batches),
-    ("mangrove_log_commits_total", Counter, "Commits written to the log.", |d| d.log.commits),
-    ("mangrove_log_segments_total", Counter, "Segments of the log begun.", |d| d.log.segments),
+    ("mangrove_log_bytes_total", Counter, "Bytes written to the log.", |d| d.log.bytes()),
+    (
+        "mangrove_log_batches_total",
+        Counter,
+        "Batches written to the log: each with one sync in a directory, or as one object in a home.",
+        |d| d.log.writes(),
+    ),
+    ("mangrove_log_commits_total", Counter, "Commits written to the log.", |d| d.log.commits()),
     ("mangrove_log_bytes_since_checkpoint", Gauge, "Bytes of log that the last checkpoint does not cover.", |d| {
         d.checkpoint.log_bytes
     }),
@@ -165,7 +170,35 @@ const DURABILITY_METRICS: &[DurabilityMetric] = &[
     }),
 ];
 
-/// The metrics of graphs in directories.
+/// A metric of a graph in a home.
+type HomeMetric = (&'static str, MetricKind, &'static str, fn(&ObjectLogStatus) -> f64);
+
+const HOME_METRICS: &[HomeMetric] = &[
+    (
+        "mangrove_home_requests_total",
+        Counter,
+        "Requests of the log to the home: puts, with their retries, and reads.",
+        |log| log.requests as f64,
+    ),
+    ("mangrove_home_puts_in_flight", Gauge, "Puts of the log whose outcome is not known.", |log| log.in_flight as f64),
+    ("mangrove_home_put_seconds", Gauge, "How long a put of the log usually takes.", |log| {
+        log.usual_put.unwrap_or_default().as_secs_f64()
+    }),
+    ("mangrove_home_oldest_put_seconds", Gauge, "How long the oldest put of the log has had no outcome.", |log| {
+        log.oldest_unsettled.unwrap_or_default().as_secs_f64()
+    }),
+    ("mangrove_home_waiting_commits", Gauge, "Commits that no put has been begun for.", |log| {
+        log.waiting_commits as f64
+    }),
+    (
+        "mangrove_home_unproved_reads_total",
+        Counter,
+        "Reads that were served while the home did not answer, without a proof that no other process has the graph.",
+        |log| log.unproved_reads as f64,
+    ),
+];
+
+/// The metrics of graphs that outlive their process.
 fn durability(text: &mut Exposition, readings: &[GraphReading<'_>]) {
     let durable: Vec<(&str, &Durability)> =
         readings.iter().filter_map(|reading| Some((reading.graph, reading.durability.as_ref()?))).collect();
@@ -178,9 +211,44 @@ fn durability(text: &mut Exposition, readings: &[GraphReading<'_>]) {
             family.sample(&[("graph", graph)], value(durability));
         }
     }
-    on_disk(text, &durable);
+    let (mut in_directories, mut in_homes) = (Vec::new(), Vec::new());
+    for (graph, durability) in &durable {
+        match (&durability.log, durability.location.directory()) {
+            (LogReport::Home(log), _) => in_homes.push((*graph, log)),
+            (LogReport::Directory(log), Some(directory)) => in_directories.push((*graph, directory, *durability, log)),
+            (LogReport::Directory(_), None) => {}
+        }
+    }
+    if !in_homes.is_empty() {
+        of_homes(text, &in_homes);
+    }
+    if !in_directories.is_empty() {
+        of_directories(text, &in_directories);
+    }
+}
+
+/// The metrics of graphs in homes.
+fn of_homes(text: &mut Exposition, graphs: &[(&str, &ObjectLogStatus)]) {
+    for &(name, kind, meaning, value) in HOME_METRICS {
+        let mut family = text.family(name, kind, meaning);
+        for (graph, log) in graphs {
+            family.sample(&[("graph", graph)], value(log));
+        }
+    }
+}
+
+/// A graph in a directory, with its log.
+type InDirectory<'a> = (&'a str, &'a Path, &'a Durability, &'a DurabilityStatus);
+
+/// The metrics of graphs in directories.
+fn of_directories(text: &mut Exposition, graphs: &[InDirectory<'_>]) {
+    let mut family = text.family("mangrove_log_segments_total", Counter, "Segments of the log begun.");
+    for (graph, _, _, log) in graphs {
+        family.sample(&[("graph", graph)], log.segments);
+    }
+    on_disk(text, graphs);
     let mut family = text.family("mangrove_log_sync_seconds", Histogram, "How long the syncs of the log took.");
-    for (graph, Durability { log, .. }) in &durable {
+    for (graph, _, _, log) in graphs {
         let bounds = SYNC_TIME_BOUNDS_US.iter().map(|micros| *micros as f64 / 1e6);
         family.buckets(&[("graph", graph)], bounds, log.sync_times.iter().copied(), log.sync_us as f64 / 1e6);
     }
@@ -190,8 +258,8 @@ fn durability(text: &mut Exposition, readings: &[GraphReading<'_>]) {
 type SpaceMetric = (&'static str, &'static str, fn(&DiskSpace) -> u64);
 
 /// Gauges of the file systems that the graphs are on.
-fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
-    let spaces = graphs.iter().map(|(graph, durability)| (*graph, DiskSpace::of(&durability.directory)));
+fn on_disk(text: &mut Exposition, graphs: &[InDirectory<'_>]) {
+    let spaces = graphs.iter().map(|(graph, directory, ..)| (*graph, DiskSpace::of(directory)));
     let spaces: Vec<(&str, DiskSpace)> = spaces.filter_map(|(graph, space)| Some((graph, space?))).collect();
     let of_space: [SpaceMetric; 2] = [
         ("mangrove_disk_free_bytes", "Bytes that are free where the graph's directory is.", |space| space.free_bytes),
@@ -207,7 +275,7 @@ fn on_disk(text: &mut Exposition, graphs: &[(&str, &Durability)]) {
     }
     let meaning = "When the last checkpoint was written that had something to write, in seconds since 1970.";
     let mut family = text.family("mangrove_last_checkpoint_timestamp_seconds", Gauge, meaning);
-    for (graph, durability) in graphs {
+    for (graph, _, durability, _) in graphs {
         let directories = durability.checkpoint_directories();
         if let Some(seconds) = directories.iter().filter_map(|path| process::newest_file(path)).reduce(f64::max) {
             family.sample(&[("graph", graph)], seconds);

@@ -66,10 +66,10 @@ pub fn run(args: &LoadArgs) -> Result<(), Failure> {
         query::answer(&database, script, ResultFormat::Table, &mut out)?;
     }
     if let Some(durability) = database.durability() {
-        let directory = durability.directory.display();
+        let location = durability.location;
         eprintln!(
-            "the graph is kept in {directory}; to ask it: mangrove query --data {directory}, or mangrove serve --data \
-             {directory}"
+            "the graph is kept in {location}; to ask it: mangrove query --data {location}, or mangrove serve --data \
+             {location}"
         );
     } else if args.queries.is_empty() {
         eprintln!("`memory:` is forgotten now; to keep the graph name a directory with --data, to ask it use --query");
@@ -187,7 +187,7 @@ impl NewDirectory {
 
     /// Removes the directory after a failed load that left nothing in it.
     fn remove_unused(self, database: Database) {
-        let made = database.durability().map(|durability| durability.directory);
+        let made = database.durability().and_then(|durability| Some(durability.location.directory()?.to_owned()));
         let unused = database.is_empty();
         drop(database);
         if let (Some(new), Some(made), true) = (self.0, made, unused)
