@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the contract of homes against a real S3-compatible server, which is killed and started again between two parts.
+# Runs the contract of homes against a real S3-compatible server, which is killed and started again between two parts. Then
+# servers of Mangrove take a graph in it over from one another, first while it runs, then while it is killed again and again.
 #
 # Usage: run.sh SERVER   (the program of versitygw or minio)
 #
@@ -21,8 +22,25 @@ endpoint=http://127.0.0.1:$port
 bucket=contract
 folder=$(mktemp -d)
 mkdir "$folder/data"
-server=
-trap 'if [ -n "$server" ]; then kill -9 "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; fi; rm -rf "$folder"' EXIT
+killer=
+end() {
+    if [ -n "$killer" ]; then
+        kill "$killer" 2>/dev/null || true
+        wait "$killer" 2>/dev/null || true
+    fi
+    kill_server
+    rm -rf "$folder"
+}
+trap end EXIT
+
+# Kills the server, whose number is in a file.
+kill_server() {
+    local server
+    if server=$(cat "$folder/server" 2>/dev/null); then
+        kill -9 "$server" 2>/dev/null || true
+        wait "$server" 2>/dev/null || true
+    fi
+}
 
 # A request with a signature and without a body. Prints the status.
 empty=$(printf '' | sha256sum | cut -d ' ' -f 1)
@@ -32,6 +50,7 @@ signed() { # METHOD PATH
 }
 
 start() {
+    local server
     case $kind in
     versitygw*)
         ROOT_ACCESS_KEY=$access ROOT_SECRET_KEY=$secret \
@@ -47,6 +66,7 @@ start() {
         ;;
     esac
     server=$!
+    echo $server >"$folder/server"
     for _ in $(seq 300); do
         if ! kill -0 "$server" 2>/dev/null; then break; fi
         if [ "$(signed GET '')" = 200 ]; then return 0; fi
@@ -57,10 +77,19 @@ start() {
     return 1
 }
 
+# As CI builds the tests, so that nothing is built again.
 tests() { # PART
     echo "== $kind: $1"
     MANGROVE_S3_ENDPOINT=$endpoint MANGROVE_S3_BUCKET=$bucket MANGROVE_S3_ACCESS_KEY=$access MANGROVE_S3_SECRET_KEY=$secret \
-        MANGROVE_S3_PART=$1 ${CARGO:-cargo} test -p mangrove-durable --features s3 --lib -- a_real_store --nocapture
+        MANGROVE_S3_PART=$1 ${CARGO:-cargo} test --workspace --lib --quiet -- a_real_store --nocapture
+}
+
+# Servers of Mangrove, each of which is killed, stopped or paused.
+kills() { # NAME ROUNDS
+    echo "== $kind: servers that take a graph over from one another, $1"
+    AWS_ENDPOINT_URL=$endpoint AWS_ACCESS_KEY_ID=$access AWS_SECRET_ACCESS_KEY=$secret AWS_REGION=us-east-1 \
+        MANGROVE_KILL_HOME=s3://$bucket MANGROVE_KILLS=$((5 * $2)) \
+        ${CARGO:-cargo} test --workspace --test kill --quiet -- servers_that --nocapture
 }
 
 start
@@ -70,7 +99,11 @@ if [ "$made" != 200 ]; then
     exit 1
 fi
 tests before
-kill -9 "$server"
-wait "$server" 2>/dev/null || true
+kill_server
 start
 tests after
+rounds=${MANGROVE_TEST_FULL:+10}
+kills "while it runs" "${rounds:-2}0"
+(while sleep 2; do kill_server && start; done) &
+killer=$!
+kills "while it is killed again and again" "${rounds:-2}0"

@@ -7,6 +7,9 @@
 //! they start and stop: each round aims at one of these, and what it met is counted ([`phase`]); a phase that no kill
 //! of a run met fails it.
 //!
+//! Graphs in homes have a test of their own ([`homes`]): a server that is killed, stopped or paused is followed by another
+//! one, which takes the graph over. It runs in a directory, or at the address that `MANGROVE_KILL_HOME` has.
+//!
 //! Rules of the schema have a test of their own ([`rules`]): they are created and dropped while other threads write.
 //!
 //! `MANGROVE_KILLS` sets the total number of kills, `MANGROVE_FIRST` the seed of the first round. A failure prints the
@@ -14,6 +17,7 @@
 
 mod chance;
 mod embedded;
+mod homes;
 mod phase;
 mod rules;
 mod server;

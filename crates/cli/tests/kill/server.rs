@@ -42,7 +42,22 @@ fn killed_servers_lose_nothing_that_was_acknowledged() {
 }
 
 /// A server, which is killed when this is dropped.
-struct Serving(Child);
+pub struct Serving(pub Child);
+
+impl Serving {
+    /// The URL that a server prints when it listens; `None` if it ends before.
+    pub fn url(&mut self) -> Option<String> {
+        let mut line = String::new();
+        BufReader::new(self.0.stdout.take()?).read_line(&mut line).ok()?;
+        line.split_whitespace().find(|word| word.starts_with("ws://")).map(str::to_owned)
+    }
+
+    /// Sends a signal, by the shell's built-in `kill`, because not every system has the program.
+    pub fn signal(&self, name: &str) {
+        let kill = format!("kill -s {name} {}", self.0.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    }
+}
 
 impl Drop for Serving {
     fn drop(&mut self) {
@@ -65,11 +80,8 @@ fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fr
         std::thread::sleep(Duration::from_micros(chance.below(80_000)));
         return (told, if is_fresh { Phase::Loading } else { Phase::Opening });
     }
-    let mut line = String::new();
-    BufReader::new(serving.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let url = line.split_whitespace().find(|word| word.starts_with("ws://")).unwrap_or_else(|| {
-        panic!("seed {seed}: the server said {line:?}");
-    });
+    let url = serving.url().unwrap_or_else(|| panic!("seed {seed}: the server does not listen"));
+    let url = url.as_str();
     let told = told.map(AtomicU64::new);
     let (killed, in_checkpoint) = (AtomicBool::new(false), AtomicBool::new(false));
     let is_asked_to_stop = seed % 5 == 4;
@@ -97,9 +109,7 @@ fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fr
         std::thread::sleep(Duration::from_micros(50_000 + chance.below(300_000)));
         killed.store(true, Ordering::SeqCst);
         if is_asked_to_stop {
-            // The shell's built-in `kill`, because not every system has the program.
-            let kill = format!("kill -s TERM {}", serving.0.id());
-            assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+            serving.signal("TERM");
             // The server may stop before the kill, so half of the servers are killed at once.
             let pause = if chance.below(2) == 0 { 1 } else { 20_000 };
             std::thread::sleep(Duration::from_micros(chance.below(pause)));
@@ -119,38 +129,80 @@ fn serve_and_kill(data: &Path, files: &[PathBuf], seed: u64, told: Counts, is_fr
 
 /// Writes, between accounts of the writer's own, until the server is gone.
 fn write(url: &str, writer: usize, told: &AtomicU64, mut chance: Chance) -> Result<std::convert::Infallible> {
-    let mut client = Client::connect(url)?;
-    let none = Parameters::new();
-    let accounts = [2 * writer, 2 * writer + 1];
-    let mut k = told.load(Ordering::SeqCst) + 1;
-    let mut balances = [0; 2];
-    for (balance, account) in balances.iter_mut().zip(accounts) {
-        let found = client.run(&format!("g.V('a{account}').values('balance')"), &none)?;
-        let [Value::I64(n)] = found[..] else { panic!("account {account} has {found:?}") };
-        *balance = n;
-    }
+    let mut teller = Teller::begin(url, writer)?;
     // The first writer makes the indexes.
-    for index in indexes().iter().filter(|_| writer == 0) {
-        let (element, label, kind) =
-            (index.element.name(), index.label.as_deref().unwrap_or_default(), index.kind.name());
-        let of_kind = format!("g.call('mangrove.index.list').where(select('element').is('{element}'))");
-        if client.run(&of_kind, &none)?.is_empty() {
-            let create = format!(
-                "g.call('mangrove.index.create').with('element', '{element}').with('label', '{label}').with('key', 'key')\
-                 .with('kind', '{kind}').with('unique', true)"
-            );
-            client.run(&create, &none)?;
-        }
+    if writer == 0 {
+        teller.make_indexes()?;
     }
+    teller.transactions = told.load(Ordering::SeqCst);
     loop {
-        let amount = chance.below(100) as i64;
-        let next = [balances[0] - amount, balances[1] + amount];
-        match client.run(&script(writer, k, [(accounts[0], next[0]), (accounts[1], next[1])]), &none) {
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::Conflict => continue,
-            Err(error) => return Err(error),
+        told.store(teller.transact(&mut chance)?, Ordering::SeqCst);
+    }
+}
+
+/// A writer that moves money between accounts of its own.
+pub struct Teller {
+    client: Client,
+    writer: usize,
+    balances: [i64; 2],
+    /// Transactions of the writer that the graph has.
+    pub transactions: u64,
+}
+
+impl Teller {
+    /// Connects, and reads what the graph has of a writer.
+    pub fn begin(url: &str, writer: usize) -> Result<Self> {
+        let client = Client::connect(url)?;
+        let mut teller = Teller { client, writer, balances: [0; 2], transactions: 0 };
+        for at in 0..2 {
+            teller.balances[at] = teller.long(&format!("g.V('a{}').values('balance')", teller.accounts()[at]))?;
         }
-        told.store(k, Ordering::SeqCst);
-        (balances, k) = (next, k + 1);
+        teller.transactions = teller.long(&format!("g.V('w{writer}').values('n')"))? as u64;
+        Ok(teller)
+    }
+
+    fn accounts(&self) -> [usize; 2] {
+        [2 * self.writer, 2 * self.writer + 1]
+    }
+
+    fn long(&mut self, script: &str) -> Result<i64> {
+        let found = self.client.run(script, &Parameters::new())?;
+        let [Value::I64(n)] = found[..] else { panic!("{script} gave {found:?}") };
+        Ok(n)
+    }
+
+    /// Makes the indexes that are not there.
+    pub fn make_indexes(&mut self) -> Result<()> {
+        for index in indexes() {
+            let (element, label, kind) =
+                (index.element.name(), index.label.as_deref().unwrap_or_default(), index.kind.name());
+            let of_kind = format!("g.call('mangrove.index.list').where(select('element').is('{element}'))");
+            if self.client.run(&of_kind, &Parameters::new())?.is_empty() {
+                let create = format!(
+                    "g.call('mangrove.index.create').with('element', '{element}').with('label', '{label}').with('key', 'key')\
+                     .with('kind', '{kind}').with('unique', true)"
+                );
+                self.client.run(&create, &Parameters::new())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits the next transaction, and returns its number.
+    pub fn transact(&mut self, chance: &mut Chance) -> Result<u64> {
+        let k = self.transactions + 1;
+        loop {
+            let amount = chance.below(100) as i64;
+            let [from, to] = self.accounts();
+            let next = [self.balances[0] - amount, self.balances[1] + amount];
+            match self.client.run(&script(self.writer, k, [(from, next[0]), (to, next[1])]), &Parameters::new()) {
+                Ok(_) => {
+                    (self.balances, self.transactions) = (next, k);
+                    return Ok(k);
+                }
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
