@@ -58,6 +58,11 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
+    /// `durability`: also measure homes at this address, as s3://BUCKET/DIRECTORY; may be given several times. Objects of
+    /// the run stay there, in directories bench-…
+    #[arg(long, value_name = "ADDRESS")]
+    home: Vec<String>,
+
     /// Queries: the numbers of executors, ascending. Each has a database of its own, with the same graph
     #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_name = "NUMBERS")]
     executors: Vec<usize>,
@@ -93,6 +98,7 @@ impl Arguments {
                 churn_seconds: self.churn.unwrap_or(Choices::default().churn_seconds),
                 plot: self.plot,
                 directory: self.dir,
+                homes: self.home,
             },
             queries: QueryChoices { executors: self.executors, data: self.data },
         };

@@ -57,6 +57,8 @@ pub struct Choices {
     pub plot: Option<PathBuf>,
     /// The directory for the suite `durability`; `None`: the system's temporary directory.
     pub directory: Option<PathBuf>,
+    /// Addresses of homes for the suite `durability`, beside homes in memory.
+    pub homes: Vec<String>,
 }
 
 impl Default for Choices {
@@ -69,6 +71,7 @@ impl Default for Choices {
             churn_seconds: 5.0,
             plot: None,
             directory: None,
+            homes: Vec::new(),
         }
     }
 }

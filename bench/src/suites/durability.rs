@@ -1,4 +1,4 @@
-//! Durability: the cost of a commit, a checkpoint and a recovery, on a disk.
+//! Durability: the cost of a commit, a checkpoint and a recovery, on a disk and in homes of objects.
 //!
 //! Beside small commits stands the floor: a 4 KiB write to a file filled with zeros, and `fdatasync`, the least that a
 //! system must do before it acknowledges. Other embedded stores do the same writes in the same run. The suite writes to
@@ -12,6 +12,7 @@
 //! | `commits` | small transactions by clients |
 //! | `graph` | a graph in a directory |
 //! | `checkpoints`, `recovery` | checkpoints; the opening of a directory |
+//! | `homes` | graphs in homes of objects: commits with the price of their requests, write amplification, openings |
 //!
 //! Deliberately not here: loss of power. Tests with a simulated disk cover it; here the disk is trusted.
 
@@ -19,6 +20,7 @@ mod checkpoints;
 mod clients;
 mod commits;
 mod graph;
+mod homes;
 mod recovery;
 mod rivals;
 mod system;
@@ -37,7 +39,8 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     disk(&run_directory, report);
     commits::run(context, &run_directory, report)?;
     checkpoints::run(context, &run_directory, report)?;
-    recovery::run(context, &run_directory, report)
+    recovery::run(context, &run_directory, report)?;
+    homes::run(context, report)
 }
 
 /// Reports the file system, without which the figures mean nothing.

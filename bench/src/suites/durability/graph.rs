@@ -23,7 +23,11 @@ pub(super) struct Graph {
 impl Graph {
     /// Loads the graph into a new database. When this returns, the load is durable.
     pub(super) fn load(scale: Scale, directory: &Path) -> Result<Self> {
-        let database = open(directory, &without_checkpoints())?;
+        Self::load_into(open(directory, &without_checkpoints())?, scale)
+    }
+
+    /// Loads the graph into an empty database.
+    pub(super) fn load_into(database: Database, scale: Scale) -> Result<Self> {
         let knows = database.catalog().intern_label_text(KNOWS);
         let mut loader = database.bulk_load()?;
         let people = people::batches(&database, 1 << scale.log_vertices(), PeopleContent::AllProperties);

@@ -131,12 +131,17 @@ impl Mangrove {
             Some(directory) => open(directory, &DatabaseOptions::default())?,
             None => Database::in_memory(),
         };
-        let mut loader = database.bulk_load()?;
-        let people = people::batches(&database, (clients * VERTICES_A_CLIENT) as usize, PeopleContent::Ids);
-        people::load(&mut loader, PeopleNames::of(&database).person, &people)?;
-        loader.finish()?;
+        load_people(&database, clients)?;
         Ok(Mangrove { database, work, directory })
     }
+}
+
+/// Loads the vertices of this many clients.
+pub(super) fn load_people(database: &Database, clients: u64) -> Result<()> {
+    let mut loader = database.bulk_load()?;
+    let people = people::batches(database, (clients * VERTICES_A_CLIENT) as usize, PeopleContent::Ids);
+    people::load(&mut loader, PeopleNames::of(database).person, &people)?;
+    loader.finish()
 }
 
 impl System for Mangrove {
@@ -195,7 +200,8 @@ fn vertices(transaction: &mangrove::Transaction, ids: &[mangrove::UserId]) -> Re
     found.into_iter().map(|vertex| vertex.ok_or_else(|| wrong("a vertex is missing".to_owned()))).collect()
 }
 
-fn check(database: &Database, work: Work, done: &[u64]) -> Result<()> {
+/// Checks that a database has all transactions of its clients, by client.
+pub(super) fn check(database: &Database, work: Work, done: &[u64]) -> Result<()> {
     let transaction = database.begin_read()?;
     if let Work::Edges(count) = work {
         let expected = done.iter().sum::<u64>() * count;
