@@ -12,6 +12,9 @@
 //!                          └── another's: the same as found
 //! ```
 //!
+//! An owner that always has puts under way would take each free name first. So once it has, the successor puts a FENCE some
+//! numbers ahead, which the owner cannot pass. Then the search goes on as before: the stream ends with its first FENCE.
+//!
 //! - **LOG-55.** A successor first claims the manifest, and then fences every stream that the claimed manifest lists,
 //!   from the floor that it names. The claim freezes the floors: an owner whose checkpoint does not count deletes
 //!   nothing. So no name at or above a floor can have been deleted, and a FENCE that finds its name free is at the end
@@ -33,10 +36,13 @@ use super::format::{Content, Header, Nonce, ObjectError, Place, encode, header_s
 use super::manifest_put::{ManifestOutcome, ManifestPut};
 use super::names::{MANIFESTS, NODES, manifest_name, manifest_number, node_incarnation, node_name, stream_name};
 use super::request::{Answer, PutStep, Request, Step};
+use super::writer::IN_FLIGHT_MAX;
 use crate::home::settle::{Likeness, NewObject, Settle, SettleStep, Settled};
 
 /// How long a failed list or read waits, in microseconds.
 const RETRY_US: u64 = 50_000;
+/// The distance of a FENCE ahead doubles each time that the owner has come there first, so many times at most.
+const FENCE_DOUBLINGS_MAX: u32 = 10;
 /// How often bytes that do not decode are read, before they count as damaged: a bit may flip on the way.
 const READS_OF_DAMAGE: u32 = 3;
 
@@ -144,7 +150,8 @@ enum Phase {
     PutManifest(ManifestPut, Bytes),
     /// Reads the objects of the first stream in the queue.
     ReadStream,
-    PutFence(Settle),
+    /// Puts a FENCE under this number of the first stream in the queue.
+    PutFence(Settle, u64),
 }
 
 /// A take-over in progress.
@@ -165,6 +172,10 @@ pub struct TakeOver<M> {
     reading: Vec<Bytes>,
     /// Reads of the next object that did not decode.
     damaged_reads: u32,
+    /// Objects of records that have taken the name of a FENCE in this stream.
+    taken: u32,
+    /// The own FENCE ahead in this stream.
+    ahead: Option<u64>,
     tails: Vec<StreamTail>,
     held_until_us: u64,
     has_fenced: bool,
@@ -190,6 +201,8 @@ impl<M: Manifests> TakeOver<M> {
             queue: VecDeque::new(),
             reading: Vec::new(),
             damaged_reads: 0,
+            taken: 0,
+            ahead: None,
             tails: Vec::new(),
             held_until_us: 0,
             has_fenced: false,
@@ -228,11 +241,11 @@ impl<M: Manifests> TakeOver<M> {
             }
             (Phase::ReadStream, Answer::Read(Ok(None))) => self.found_none(now_us),
             (Phase::ReadStream, Answer::Read(Ok(Some(bytes)))) => self.found(bytes, now_us),
-            (Phase::ClaimNode(settle) | Phase::PutFence(settle), Answer::Put(answer)) => {
+            (Phase::ClaimNode(settle) | Phase::PutFence(settle, _), Answer::Put(answer)) => {
                 let step = settle.put_answered(&answer, now_us);
                 self.settle_step(step, now_us)
             }
-            (Phase::ClaimNode(settle) | Phase::PutFence(settle), Answer::Read(answer)) => {
+            (Phase::ClaimNode(settle) | Phase::PutFence(settle, _), Answer::Read(answer)) => {
                 let step = settle.read_answered(answer, now_us);
                 self.settle_step(step, now_us)
             }
@@ -252,7 +265,7 @@ impl<M: Manifests> TakeOver<M> {
                 let step = put.resumed();
                 self.manifest_step(step).unwrap_or_else(Step::Failed)
             }
-            Phase::ClaimNode(settle) | Phase::PutFence(settle) => {
+            Phase::ClaimNode(settle) | Phase::PutFence(settle, _) => {
                 let step = settle.resumed();
                 self.settle_step(step, now_us)
             }
@@ -277,14 +290,24 @@ impl<M: Manifests> TakeOver<M> {
 
     /// The put that a settled outcome belongs to: the claim of a node, or a FENCE.
     fn settle_step(&mut self, step: SettleStep, now_us: u64) -> Next {
-        let claims_node = matches!(self.phase, Phase::ClaimNode(_));
-        let name = if claims_node { node_name(self.incarnation) } else { self.next_name() };
-        match (PutStep::of(step, &name), claims_node) {
+        let next = self.next_place();
+        let fence = match (&self.phase, next) {
+            (Phase::PutFence(_, seq), Some((incarnation, _))) => Some((incarnation, *seq)),
+            _ => None,
+        };
+        let name = fence.map_or_else(|| node_name(self.incarnation), |(stream, seq)| stream_name(stream, seq));
+        match (PutStep::of(step, &name), fence) {
             (PutStep::Step(step), _) => step,
-            (PutStep::Settled(Settled::Own), true) => self.list_manifests(),
-            (PutStep::Settled(Settled::Another(_)), true) => self.claim_next_node(now_us),
-            (PutStep::Settled(Settled::Own), false) => self.ended(StreamEnd::Fence { by: self.incarnation }, now_us),
-            (PutStep::Settled(Settled::Another(_)), false) => {
+            (PutStep::Settled(Settled::Own), None) => self.list_manifests(),
+            (PutStep::Settled(Settled::Another(_)), None) => self.claim_next_node(now_us),
+            (PutStep::Settled(Settled::Own), _) if fence == next => {
+                self.ended(StreamEnd::Fence { by: self.incarnation }, now_us)
+            }
+            (PutStep::Settled(settled), Some((_, seq))) => {
+                match settled {
+                    Settled::Own => self.ahead = Some(seq),
+                    Settled::Another(_) => self.taken += 1,
+                }
                 self.phase = Phase::ReadStream;
                 self.read_next()
             }
@@ -366,7 +389,7 @@ impl<M: Manifests> TakeOver<M> {
     /// The next name of the stream whose end is searched is free.
     fn found_none(&mut self, now_us: u64) -> Next {
         match self.queue.front().and_then(|stream| stream.end) {
-            None => self.put_fence(now_us),
+            None => self.put_fence(self.next_fence(), now_us),
             Some(end) => Step::Failed(self.damage(format!("it is missing, and the stream ends with object {end}"))),
         }
     }
@@ -424,18 +447,29 @@ impl<M: Manifests> TakeOver<M> {
         }
     }
 
-    fn put_fence(&mut self, now_us: u64) -> Next {
-        let Some((incarnation, seq)) = self.next_place() else { return self.read_next() };
+    /// How many numbers ahead of the next name of the stream the next FENCE is put.
+    fn next_fence(&self) -> u64 {
+        match (self.taken, self.ahead) {
+            (1.., None) => (IN_FLIGHT_MAX as u64) << self.taken.min(FENCE_DOUBLINGS_MAX),
+            _ => 0,
+        }
+    }
+
+    fn put_fence(&mut self, ahead: u64, now_us: u64) -> Next {
+        let Some((incarnation, next)) = self.next_place() else { return self.read_next() };
+        let seq = next.saturating_add(ahead);
+        // The object before a FENCE ahead is not known.
+        let before = self.reading.last().filter(|_| ahead == 0);
         let place = Place {
             database: self.database,
             incarnation,
             seq,
             nonce: nonce_of(self.start.nonce_seed, seq),
-            previous: self.reading.last().map_or(0, |before| header_sum(before)),
+            previous: before.map_or(0, |before| header_sum(before)),
         };
         let fence = Header { place, cut_us: 0, content: Content::Fence { by: self.incarnation } };
         let (settle, first) = Settle::with_rules(new_object(encode(&fence, &[]).into()), self.rules.settle);
-        self.phase = Phase::PutFence(settle);
+        self.phase = Phase::PutFence(settle, seq);
         self.settle_step(first, now_us)
     }
 
@@ -445,6 +479,7 @@ impl<M: Manifests> TakeOver<M> {
             let objects = std::mem::take(&mut self.reading);
             self.tails.push(StreamTail { incarnation: stream.incarnation, objects, end_seq, end });
         }
+        (self.taken, self.ahead) = (0, None);
         // LOG-58. Another's FENCE was settled before it was found. An owner that has put FIN serves no reads.
         if end != StreamEnd::Fin {
             let hold_us = self.start.lease_us + self.start.lease_us.div_ceil(20);

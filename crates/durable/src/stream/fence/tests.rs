@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::format::{Batch, decode};
+use super::super::names::stream_place;
 use super::*;
 use crate::home::Put;
 
@@ -161,6 +162,30 @@ fn an_object_that_arrives_before_the_fence_is_read_and_the_fence_goes_after_it()
     let taken = taken.unwrap();
     assert_eq!(puts, [node_name(4), manifest_name(8), stream_name(2, 6), stream_name(3, 2), stream_name(3, 3)]);
     assert_eq!((taken.tails[1].objects.len(), taken.tails[1].end_seq), (2, 3));
+}
+
+#[test]
+fn an_owner_that_always_writes_is_stopped_by_a_fence_ahead() {
+    let mut objects = graph();
+    objects.insert(stream_name(2, 5), object(2, 5, 0, Content::Fin));
+    // The owner writes three objects before each request of the successor, until it meets a FENCE.
+    let (mut written, mut previous) = (0, 0);
+    let (taken, puts) = take_over(&mut objects, |_, objects| {
+        for _ in 0..3 {
+            let name = stream_name(3, written + 1);
+            if !objects.contains_key(&name) {
+                let bytes = object(3, written + 1, previous, Content::Records(Batch::default()));
+                (written, previous) = (written + 1, header_sum(&bytes));
+                objects.insert(name, bytes);
+            }
+        }
+    });
+    let tail = taken.unwrap().tails.remove(1);
+    assert_eq!((tail.objects.len() as u64, tail.end_seq), (written, written + 1), "all that the owner wrote is read");
+    assert_eq!(tail.end, StreamEnd::Fence { by: 4 });
+    let fences: Vec<u64> = puts.iter().filter_map(|name| stream_place(name)).map(|(_, seq)| seq).collect();
+    assert!(fences.len() <= 4, "{fences:?}");
+    assert_eq!(fences.last(), Some(&tail.end_seq));
 }
 
 #[test]
