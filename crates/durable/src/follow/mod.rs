@@ -31,8 +31,9 @@
 //!   it claims the graph: a bulk load is in no stream, but in the checkpoint alone.
 //! - **LOG-74.** A follower knows which names are durable. A name that only its own clients have made is none of them. If
 //!   the owner gives such a number to another name, the follower stops.
-//! - **LOG-75.** A checkpoint has names that no stream has: those of transactions that were rolled back. A follower takes
-//!   them from the newest checkpoint when it is promoted, and when a name in a stream does not follow those it knows.
+//! - **LOG-75.** A checkpoint has names that no stream has: those of transactions that were rolled back. An owner that was
+//!   opened with this checkpoint may use them. So a follower takes the names of the newest checkpoint before it goes on to
+//!   another owner's stream, and when it is promoted.
 
 mod promote;
 mod redo;

@@ -1,13 +1,10 @@
 //! The records of an object of a stream, redone in the graph of a follower.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use mangrove_graph::{Catalog, Error, ErrorKind, Result};
 use mangrove_store::Redo;
 
 use super::tail::Tail;
-use crate::checkpoint::home::HomePlace;
 use crate::checkpoint::{IMPOSSIBLE_INDEX, is_possible, read_names};
 use crate::codec::{IMPOSSIBLE_RULE, Malformed};
 use crate::damage::damaged_in;
@@ -22,26 +19,10 @@ impl Tail {
     /// again: commits that are in the graph already are left out (LOG-41).
     pub(super) fn redo(&mut self, incarnation: u64, seq: u64, object: &Bytes, through: u64) -> Result<()> {
         let path = self.home.describe(&stream_name(incarnation, seq));
-        let mut lacks_names = false;
-        if let Err(error) = self.redo_records(object, &path, &mut lacks_names) {
-            if !lacks_names {
-                return Err(error);
-            }
-            self.learn_newest_names()?;
-            self.redo_records(object, &path, &mut lacks_names)?;
-        }
-        // The owner has no later commit up to there, so its next timestamp is the follower's next, too.
-        self.follower.pass(through);
-        self.pass(incarnation, seq, object);
-        Ok(())
-    }
-
-    /// Redoes records. `lacks_names` is set if there are names before those of a record that are not known.
-    fn redo_records(&mut self, object: &Bytes, path: &str, lacks_names: &mut bool) -> Result<()> {
         let mut end = self.end;
         let (follower, names) = (&mut self.follower, &mut self.names);
         let store = self.manager.store().clone();
-        read_object(object, path, &mut end, &mut |record, position| match record {
+        read_object(object, &path, &mut end, &mut |record, position| match record {
             Record::Commit(commit) if commit.timestamp <= follower.applied() => Ok(()),
             Record::Commit(commit) => {
                 let mut images: Vec<Redo> = Vec::new();
@@ -53,10 +34,7 @@ impl Tail {
                 read.map_err(|malformed| position.damage(format_args!("commit {ts}: {malformed}")))?;
                 follower.apply(ts, &images).map_err(|error| located(&error, position))
             }
-            Record::Names(new) => {
-                *lacks_names = new.first.max(*names) != *names;
-                put_names(&new, store.catalog(), names, position.path)
-            }
+            Record::Names(new) => put_names(&new, store.catalog(), names, position.path),
             Record::Rules(rules) if !rules.are_possible(store.catalog()) => Err(position.damage(IMPOSSIBLE_RULE)),
             Record::Rules(rules) => {
                 follower.set_rules(rules.list, rules.next);
@@ -69,17 +47,10 @@ impl Tail {
             Record::IndexDropped(id) => follower.drop_index(id).map_err(|error| located(&error, position)),
         })?;
         self.end = end;
+        // The owner has no later commit up to there, so its next timestamp is the follower's next, too.
+        self.follower.pass(through);
+        self.pass(incarnation, seq, object);
         Ok(())
-    }
-
-    /// Adds the names of the newest checkpoint to the catalog (LOG-75).
-    fn learn_newest_names(&mut self) -> Result<()> {
-        self.look()?;
-        let place = HomePlace::new(self.home.clone(), Duration::ZERO);
-        // The manifest may be old, and its packs deleted: then the next attempt finds a newer one.
-        let read = self.directories.read(&place, &self.newest.manifest);
-        read.map_err(|error| Error::new(ErrorKind::Io, format!("the names of the newest checkpoint: {error}")))?;
-        self.learn_names()
     }
 
     /// Adds the names of the checkpoint whose directories were read to the catalog (LOG-75).
@@ -97,12 +68,11 @@ impl Tail {
 /// Adds names of the owner to the catalog (LOG-74).
 fn put_names(new: &Names, catalog: &Catalog, durable: &mut NameCounts, path: &str) -> Result<()> {
     let has_own = NameCounts::of(catalog) != *durable;
-    let follows = new.first.max(*durable) == *durable;
-    if follows && new.put_into(catalog) {
+    if new.first.max(*durable) == *durable && new.put_into(catalog) {
         *durable = durable.max(new.end());
         return Ok(());
     }
-    if has_own && follows {
+    if has_own {
         let message = format!(
             "{path}: the owner has given names to numbers that clients of this follower have given to others; open the \
              graph again"

@@ -302,6 +302,14 @@ impl Tail {
         if !goes_on || floor > 1 {
             return Err(self.deleted());
         }
+        // LOG-75. If the packs are gone, there is a newer manifest, which the next attempt finds.
+        let place = HomePlace::new(self.home.clone(), Duration::ZERO);
+        let opened = self.directories.read(&place, manifest);
+        self.requests.packs += opened.map_err(|error| {
+            Error::new(ErrorKind::Io, format!("the names of the newest checkpoint cannot be read: {error}"))
+        })?;
+        self.directories_of = manifest.version;
+        self.learn_names()?;
         self.read = ReadSoFar { incarnation, next: 1, previous: None, ends: std::mem::take(&mut self.read.ends) };
         Ok(Found::Stream)
     }
