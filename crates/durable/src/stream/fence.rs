@@ -42,7 +42,7 @@ use super::format::{Content, Header, Nonce, Place, encode, header_sum, new_objec
 use super::manifest_put::{ManifestOutcome, ManifestPut};
 use super::names::{MANIFESTS, NODES, manifest_name, manifest_number, node_incarnation, node_name, stream_name};
 use super::next_object::NextObject;
-pub use super::next_object::ReadSoFar;
+pub use super::next_object::{ListedStream, ReadSoFar, StreamEnd};
 use super::request::{Answer, PutStep, Request, Step};
 use crate::home::settle::{Likeness, NewObject, Settle, SettleStep, Settled};
 
@@ -81,18 +81,6 @@ pub struct ManifestView {
     pub streams: Vec<ListedStream>,
 }
 
-/// A stream that recovery needs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ListedStream {
-    /// The incarnation that wrote it.
-    pub incarnation: u64,
-    /// The first object that recovery needs.
-    pub floor: u64,
-    /// The number of the object that ends it, if that was known when the manifest was written. No object before it may
-    /// be missing then.
-    pub end: Option<u64>,
-}
-
 /// What a successor begins with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TakeOverStart {
@@ -102,18 +90,6 @@ pub struct TakeOverStart {
     pub nonce_seed: Nonce,
     /// The length of the read lease in microseconds, the same for all owners.
     pub lease_us: u64,
-}
-
-/// How a stream ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StreamEnd {
-    /// A successor of this incarnation has ended it.
-    Fence {
-        /// The incarnation.
-        by: u64,
-    },
-    /// Its owner has ended it.
-    Fin,
 }
 
 /// The part of a stream that recovery needs.

@@ -1,12 +1,35 @@
-//! The next object of a stream that is being read, and how far streams were read.
+//! The next object of a stream that is being read; which streams there are, and how far they were read.
 
 use std::collections::BTreeMap;
 
 use mangrove_graph::{Error, Result};
 use uuid::Uuid;
 
-use super::fence::{ListedStream, StreamEnd};
 use super::format::{Content, Header, ObjectError, open};
+
+/// A stream that recovery needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListedStream {
+    /// The incarnation that wrote it.
+    pub incarnation: u64,
+    /// The first object that recovery needs.
+    pub floor: u64,
+    /// The number of the object that ends it, if that was known when the manifest was written. No object before it may
+    /// be missing then.
+    pub end: Option<u64>,
+}
+
+/// How a stream ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamEnd {
+    /// A successor of this incarnation has ended it.
+    Fence {
+        /// The incarnation.
+        by: u64,
+    },
+    /// Its owner has ended it.
+    Fin,
+}
 
 /// What is known of an object of a stream before it is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

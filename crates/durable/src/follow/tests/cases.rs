@@ -101,7 +101,7 @@ fn a_promotion_needs_few_requests() {
 }
 
 #[test]
-fn commits_are_redone_fast() {
+fn a_long_stream_is_redone_commit_by_commit() {
     let home: Arc<dyn Home> = Arc::new(MemoryHome::new());
     let owner = owners::open(&home).unwrap();
     let mut tail = tail(&home).unwrap();
