@@ -98,6 +98,7 @@ impl DurableOptions {
             memory_limit_bytes: self.memory_limit_bytes,
             memory_budget: self.memory_budget.clone(),
             sizes: self.sizes,
+            follows: false,
         }
     }
 }

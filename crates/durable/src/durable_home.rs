@@ -33,9 +33,10 @@ use crate::checkpoint::{CheckpointFloor, CheckpointReport, CheckpointSnapshot, C
 use crate::durable::background::{self, Background, CheckpointPolicy, CheckpointProgress, Checkpointed};
 use crate::durable::{CheckpointStatus, DurableOptions, draw_uuid};
 use crate::home::{Home, Name, WaitHome};
+use crate::log::record::NameCounts;
 use crate::manifest::{CHECKPOINT_DIR, HomeManifests, Manifest};
 use crate::recovery::{Recovered, RecoveryProgress, RecoverySummary, recover_in};
-use crate::stream::fence::{TakeOverStart, TakenOver};
+use crate::stream::fence::{StreamTail, TakeOverStart, TakenOver};
 use crate::stream::log::{ObjectLog, ObjectLogOptions, ObjectLogState, ObjectLogStatus};
 use crate::stream::names::{MANIFESTS, NODES};
 use crate::stream::tails::{StreamTails, StreamsEnd};
@@ -64,6 +65,33 @@ impl Default for DurableHomeOptions {
             create: true,
             patience: Duration::from_secs(30),
         }
+    }
+}
+
+/// Makes a graph durable that was loaded in bulk.
+type AfterLoad = Box<dyn Fn(&Store, u64) -> Result<()> + Send + Sync>;
+
+/// A graph after its take-over: what an owner begins with.
+pub(crate) struct OwnedGraph {
+    pub(crate) place: HomePlace,
+    pub(crate) database: Uuid,
+    pub(crate) incarnation: u64,
+    /// The end of the hold (LOG-58), in microseconds.
+    pub(crate) held_until_us: u64,
+    pub(crate) tails: Vec<StreamTail>,
+    /// The state after the checkpoint of the manifest that was claimed.
+    pub(crate) checkpoints: Checkpoints,
+    /// The names that are durable.
+    pub(crate) names: NameCounts,
+    pub(crate) summary: RecoverySummary<StreamsEnd>,
+}
+
+/// The start of a take-over, with numbers that no other one has.
+pub(crate) fn take_over_start(log: &ObjectLogOptions) -> TakeOverStart {
+    TakeOverStart {
+        node: Bytes::copy_from_slice(draw_uuid().as_bytes()),
+        nonce_seed: draw_uuid().into_bytes(),
+        lease_us: log.lease.as_micros() as u64,
     }
 }
 
@@ -111,21 +139,35 @@ impl DurableHome {
     ) -> Result<Self> {
         let DurableHomeOptions { graph, log, create, patience } = options;
         find_or_found(&*home, graph, *create, *patience)?;
-        let start = TakeOverStart {
-            node: Bytes::copy_from_slice(draw_uuid().as_bytes()),
-            nonce_seed: draw_uuid().into_bytes(),
-            lease_us: log.lease.as_micros() as u64,
-        };
-        let taken = take_over(&*home, start, HomeManifests { home: &*home }, *patience)?;
+        let taken = take_over(&*home, take_over_start(log), HomeManifests { home: &*home }, *patience)?;
         let TakenOver { database, incarnation, manifest_number, manifest, tails, held_until_us } = taken;
         let manifest = Manifest::of_object(&*home, manifest_number, &manifest)?;
         let place = HomePlace::new(home.clone(), *patience);
         let source = StreamTails { home: &*home, tails: &tails };
         let Recovered { store, checkpoints, summary } =
             recover_in(&place, &manifest, &source, &|_| Ok(()), graph.of_recovery(), progress)?;
+        let store = Arc::new(store);
+        let names = NameCounts::of(store.catalog());
+        let owned = OwnedGraph { place, database, incarnation, held_until_us, tails, checkpoints, names, summary };
+        DurableHome::begin(owned, store.clone(), options, |log, last_ts, loaded| {
+            let manager = TransactionManager::with_log(store, graph.recent, last_ts, log);
+            manager.after_load(loaded);
+            manager
+        })
+    }
+
+    /// Begins the life of an owner that has taken over, and that has everything that earlier owners committed in a store.
+    /// `manage` lets transactions write from then on: it is given the log, the timestamp of the last commit, and what
+    /// makes a bulk load durable.
+    pub(crate) fn begin(
+        owned: OwnedGraph,
+        store: Arc<Store>,
+        options: &DurableHomeOptions,
+        manage: impl FnOnce(Arc<ObjectLog>, u64, AfterLoad) -> TransactionManager,
+    ) -> Result<Self> {
+        let OwnedGraph { place, database, incarnation, held_until_us, tails, checkpoints, names, summary } = owned;
         let garbage = Garbage::new(&tails);
         drop(tails);
-        let store = Arc::new(store);
         let start = StreamStart {
             database,
             incarnation,
@@ -133,16 +175,17 @@ impl DurableHome {
             durable_ts: summary.last_ts,
             held_until_us,
         };
-        let log = Arc::new(ObjectLog::open(home, store.clone(), start, *log)?);
-        let manager = TransactionManager::with_log(store, graph.recent, summary.last_ts, log.clone());
+        let log = Arc::new(ObjectLog::open(place.home().clone(), store, names, start, options.log)?);
         let progress = CheckpointProgress::new(checkpoints.live_bytes());
         let checkpoints = Mutex::new(HomeCheckpoints { checkpoints, garbage });
         let recovered_bytes = summary.log.bytes;
-        let core = Arc::new(HomeCore { place, log, incarnation, recovered_bytes, checkpoints, progress });
+        let core = Arc::new(HomeCore { place, log: log.clone(), incarnation, recovered_bytes, checkpoints, progress });
         let loaded = core.clone();
-        manager.after_load(Box::new(move |store, now| loaded.checkpoint_loaded(store, now)));
+        let manager = manage(log, summary.last_ts, Box::new(move |store, now| loaded.checkpoint_loaded(store, now)));
+        let graph = &options.graph;
         let policy = CheckpointPolicy { log_bytes: graph.checkpoint_log_bytes, after: graph.checkpoint_after };
-        let background = background::start(core.clone(), manager.clone(), policy)?;
+        let background = background::start(core.clone(), manager.clone(), policy);
+        let background = background.inspect_err(|_| core.log.close())?;
         Ok(DurableHome { core, manager, recovery: summary, database, background })
     }
 
@@ -312,4 +355,4 @@ impl Checkpointed for HomeCore {
 }
 
 #[cfg(all(test, not(feature = "model")))]
-mod tests;
+pub(crate) mod tests;

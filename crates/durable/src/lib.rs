@@ -6,6 +6,7 @@
 //! | [`disk`] | files and directories with explicit syncs: the local disk, and one that simulates power cuts |
 //! | [`durable`] | a durable graph: recovery, log and checkpoints together |
 //! | [`durable_home`] | a durable graph in a home: take-over, recovery, log and checkpoints together |
+//! | [`follow`] | following the owner of a graph in a home, and becoming the owner |
 //! | [`reading`] | opening a graph read-only, without a change on the disk |
 //! | [`recovery`] | loading the newest checkpoint and replaying the log after it |
 //! | [`verify`] | reading and checking every file, without a change on the disk |
@@ -33,6 +34,7 @@ mod damage;
 pub mod disk;
 pub mod durable;
 pub mod durable_home;
+pub mod follow;
 pub mod home;
 pub mod lock;
 pub mod log;

@@ -55,6 +55,8 @@ pub(crate) struct RecoveryOptions {
     pub(crate) memory_budget: MemoryBudget,
     /// The sizes at which structures of the store change their form.
     pub(crate) sizes: StoreSizes,
+    /// The store goes on with the commits of another process.
+    pub(crate) follows: bool,
 }
 
 /// The phases of a recovery, in order.
@@ -154,9 +156,11 @@ pub(crate) fn recover_in<P: Place + ?Sized, S: LogSource>(
     let say = |phase, done, total| progress(RecoveryProgress { phase, done, total });
     let threads = options.threads.max(1);
     let pages = |done, total| say(RecoveryPhase::Checkpoint, done, total);
-    let RecoveryOptions { memory_limit_bytes, memory_budget, sizes, .. } = options;
+    let RecoveryOptions { memory_limit_bytes, memory_budget, sizes, follows, .. } = options;
     let store = StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes, memory_budget, sizes };
-    let loaded = load(place, manifest, &store, threads, &pages)?;
+    let restore = Restore::new(Store::new(&store));
+    let restore = if follows { restore.to_follow() } else { restore };
+    let loaded = load(place, manifest, restore, threads, &pages)?;
     let base = RecoveryBase {
         restore: loaded.restore,
         indexes: loaded.indexes,

@@ -70,6 +70,7 @@ pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgre
         memory_limit_bytes: u64::MAX,
         memory_budget: MemoryBudget::unlimited(),
         sizes: StoreSizes::default(),
+        follows: false,
     };
     let Recovered { store, summary, .. } = recover(disk, &newest, options, progress)?;
     Ok(Verified {

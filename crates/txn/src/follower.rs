@@ -46,8 +46,16 @@ impl TransactionManager {
     pub fn following(store: Arc<Store>, recent: RecentOptions, last_ts: u64) -> (Self, Follower) {
         let manager = Self::build(store, RecentCommits::resuming(recent, last_ts));
         manager.shared().following.begin();
-        manager.settings().max_snapshot_age_ms.store(FOLLOWER_SNAPSHOT_AGE_MS, Ordering::Relaxed);
+        manager.set_follower_snapshot_age_ms(FOLLOWER_SNAPSHOT_AGE_MS);
         (manager.clone(), Follower { manager })
+    }
+
+    /// Lets transactions of a graph that follows expire when they are older than this many milliseconds and hold a
+    /// commit back (TXN-26); 0: never. Does nothing if somebody has changed `max_snapshot_age_ms`.
+    pub fn set_follower_snapshot_age_ms(&self, age_ms: u64) {
+        let before = self.shared().following.snapshot_age_ms.swap(age_ms, Ordering::Relaxed);
+        let setting = &self.shared().settings.max_snapshot_age_ms;
+        let _ = setting.compare_exchange(before, age_ms, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Returns true if the graph follows another process and refuses writes.
@@ -65,6 +73,12 @@ impl Follower {
     /// Names the owner for clients whose writes are refused, as in `ws://db-1:8182`.
     pub fn set_owner(&mut self, owner: &str) {
         self.manager.shared().following.set_owner(owner);
+    }
+
+    /// Notes that the owner has no later commit up to `ts`: its transactions with these timestamps have aborted. Does
+    /// nothing if a later commit was redone.
+    pub fn pass(&mut self, ts: u64) {
+        self.skip_to(ts);
     }
 
     /// Redoes a commit of the owner. When this returns, every transaction that begins sees it. The commits come in the
@@ -143,14 +157,12 @@ impl Follower {
     /// Makes this process the owner of the graph: from now on it takes writes, and commits go into the log. All commits
     /// of the last owner have been redone, and are durable.
     pub fn own(self, log: Option<Arc<dyn CommitLog>>) {
+        self.manager.set_follower_snapshot_age_ms(0);
         let shared = self.manager.shared();
         shared.store.begin_to_own();
         if let Some(log) = log {
             shared.use_log(log);
         }
-        let age = &shared.settings.max_snapshot_age_ms;
-        // A setting that somebody has changed stays.
-        let _ = age.compare_exchange(FOLLOWER_SNAPSHOT_AGE_MS, 0, Ordering::Relaxed, Ordering::Relaxed);
         shared.following.end();
     }
 }

@@ -12,6 +12,8 @@ use crate::sync::{AtomicBool, Mutex, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct Following {
     is_on: AtomicBool,
+    /// What was put into `max_snapshot_age_ms` because the graph follows. Another value there is somebody's choice.
+    pub(crate) snapshot_age_ms: std::sync::atomic::AtomicU64,
     /// The owner, as clients are told.
     owner: Mutex<String, rank::FollowedOwner>,
 }
@@ -48,6 +50,11 @@ impl Following {
     fn refusal(&self) -> Error {
         let owner = self.owner.lock();
         let to = if owner.is_empty() { "its owner" } else { owner.as_str() };
-        Error::new(ErrorKind::ReadOnly, format!("this server follows another one and only reads; send writes to {to}"))
+        Error::new(
+            ErrorKind::ReadOnly,
+            format!(
+                "this server follows another one and only reads; send writes to {to}, or promote this server if that one is gone"
+            ),
+        )
     }
 }

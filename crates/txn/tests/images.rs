@@ -198,7 +198,7 @@ fn damage_is_found_and_named() {
             t.property(1, ElementId::Vertex(vertex(0)), KeyId(0), Content::One(Value::I64(1)))
         })
     });
-    check_damage("has one or a later one", |r| {
+    check_damage("and the slot has one", |r| {
         turn(r, &|t| t.vertex(1, vertex(0), labels, None).and_then(|()| t.vertex(2, vertex(0), labels, None)))
     });
     check_damage("label set 1", |r| {

@@ -115,6 +115,13 @@ impl LivePacks {
         self.newest.iter().map(|(page, place)| (*page, *place))
     }
 
+    /// Lets the images of these pages count no more.
+    pub(super) fn forget(&mut self, pages: &[PageName]) {
+        for place in pages.iter().filter_map(|page| self.newest.remove(page)) {
+            self.packs.get_mut(&place.pack).expect("the pack of a block that counts").live -= place.position.bytes();
+        }
+    }
+
     /// The number of pages with an image.
     pub(super) fn page_count(&self) -> usize {
         self.newest.len()

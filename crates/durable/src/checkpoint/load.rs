@@ -8,20 +8,21 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 use mangrove_graph::{Error, ErrorKind, Result, TabletId};
+use mangrove_store::Store;
 use mangrove_store::image::PageName;
 use mangrove_store::restore::{Damage, Restore};
-use mangrove_store::{Store, StoreOptions};
 use parking_lot::Mutex;
+use uuid::Uuid;
 
 use super::image::ImageReader;
 use super::live::LivePacks;
 use super::names::{Indexes, read_names};
-use super::pack::{BlockName, BlockPosition, PackReader, open_pack};
+use super::pack::{BlockName, BlockPosition, PackReader, PlacedBlock, open_pack};
 use super::place::Place;
 use super::take::Checkpoints;
 use crate::codec::SavedRules;
 use crate::damage::damaged_in;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, ManifestPack, PackNumber};
 
 /// A checkpoint in memory. The log is replayed into it before the restore is finished.
 pub(crate) struct LoadedCheckpoint {
@@ -60,30 +61,21 @@ impl ImageSource {
     }
 }
 
-/// Loads the checkpoint of a manifest with `threads` threads, into a store with these options. `progress` is called,
-/// from any of the threads, with the number of loaded pages and of all pages.
+/// Loads the checkpoint of a manifest with `threads` threads. `progress` is called, from any of the threads, with the
+/// number of loaded pages and of all pages.
 pub(crate) fn load<P: Place + ?Sized>(
     place: &P,
     manifest: &Manifest,
-    store: &StoreOptions,
+    restore: Restore,
     threads: usize,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<LoadedCheckpoint> {
-    let store = Store::new(store);
-    let readers = open_packs(place, manifest, threads)?;
-    let mut packs = LivePacks::default();
-    for (pack, reader) in manifest.packs.iter().zip(&readers) {
-        packs.add(pack.clone(), &reader.blocks);
-    }
+    let readers = open_packs(place, &manifest.packs, manifest.database, threads)?;
+    let packs = live_packs(place, manifest, readers.iter().map(|reader| reader.blocks.as_slice()))?;
     let (names, (indexes, rules)) = match packs.names().zip(manifest.names) {
-        Some((found, named)) if found != named => {
-            let what = "the catalog that it names is not that of the last pack with one";
-            return Err(damaged_in(&place.describe(&Manifest::path(manifest.version)), 0, what));
-        }
-        Some((named, _)) => load_names(manifest, &readers, named, &store)?,
+        Some((named, _)) => load_names(manifest, &readers, named, restore.store())?,
         None => Default::default(),
     };
-    let restore = Restore::new(store);
     let tablets = by_tablet(place, manifest, &packs)?;
     let (total, done) = (packs.page_count() as u64, AtomicU64::new(0));
     side_by_side(threads, &tablets, |tablet| {
@@ -99,12 +91,36 @@ pub(crate) fn load<P: Place + ?Sized>(
     Ok(LoadedCheckpoint { restore, indexes, rules, source, checkpoints, bytes })
 }
 
-/// Opens the packs of a manifest, in its order.
-fn open_packs<'a, P: Place + ?Sized>(place: &'a P, manifest: &Manifest, threads: usize) -> Result<Vec<PackReader<'a>>> {
-    let readers: Vec<_> = manifest.packs.iter().map(|_| Mutex::new(None)).collect();
-    let work: Vec<_> = manifest.packs.iter().zip(&readers).collect();
+/// Which blocks of the packs of a manifest count. `blocks` are those of each pack, in the order of the manifest.
+pub(super) fn live_packs<'a, P: Place + ?Sized>(
+    place: &P,
+    manifest: &Manifest,
+    blocks: impl Iterator<Item = &'a [PlacedBlock]>,
+) -> Result<LivePacks> {
+    let mut packs = LivePacks::default();
+    for (pack, blocks) in manifest.packs.iter().zip(blocks) {
+        packs.add(pack.clone(), blocks);
+    }
+    match packs.names().zip(manifest.names) {
+        Some((found, named)) if found != named => {
+            let what = "the catalog that it names is not that of the last pack with one";
+            Err(damaged_in(&place.describe(&Manifest::path(manifest.version)), 0, what))
+        }
+        _ => Ok(packs),
+    }
+}
+
+/// Opens packs, and returns them in the same order.
+pub(super) fn open_packs<'a, P: Place + ?Sized>(
+    place: &'a P,
+    packs: &[ManifestPack],
+    database: Uuid,
+    threads: usize,
+) -> Result<Vec<PackReader<'a>>> {
+    let readers: Vec<_> = packs.iter().map(|_| Mutex::new(None)).collect();
+    let work: Vec<_> = packs.iter().zip(&readers).collect();
     side_by_side(threads, &work, |(pack, reader)| {
-        *reader.lock() = Some(open_pack(place, pack, manifest.database)?);
+        *reader.lock() = Some(open_pack(place, pack, database)?);
         Ok(())
     })?;
     Ok(readers.into_iter().map(|reader| reader.into_inner().expect("every pack was opened")).collect())
@@ -113,10 +129,10 @@ fn open_packs<'a, P: Place + ?Sized>(place: &'a P, manifest: &Manifest, threads:
 fn load_names(
     manifest: &Manifest,
     readers: &[PackReader<'_>],
-    named: crate::manifest::PackNumber,
+    named: PackNumber,
     store: &Store,
 ) -> Result<(Vec<u8>, (Indexes, SavedRules))> {
-    let is_named = |pack: &crate::manifest::ManifestPack| pack.number() == named && pack.covers.has_catalog();
+    let is_named = |pack: &ManifestPack| pack.number() == named && pack.covers.has_catalog();
     let at = manifest.packs.iter().position(is_named).expect("a manifest has the pack of its names");
     readers[at].catalog(|bytes| Ok((bytes.to_vec(), read_names(bytes, store.catalog())?)))
 }

@@ -35,7 +35,9 @@
 //! | `floor` | from where on a checkpoint needs the log |
 //! | `take` | writing a checkpoint |
 //! | `load` | loading one |
+//! | `adopt` | going on with one that a follower has not loaded |
 
+mod adopt;
 mod compress;
 mod floor;
 pub(crate) mod home;
@@ -47,6 +49,7 @@ mod pack;
 pub(crate) mod place;
 mod take;
 
+pub(crate) use adopt::PackDirectories;
 pub(crate) use compress::Compression;
 pub(crate) use floor::CheckpointFloor;
 pub(crate) use image::{ImageReader, ImageWriter, read_image_of_version_1};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use mangrove_graph::{Error, ErrorKind, GraphView, LabelFilter, Result, ScanCursor, Share, Value};
-use mangrove_store::{StoreOptions, WriteCardinality};
+use mangrove_store::restore::Restore;
+use mangrove_store::{Store, StoreOptions, WriteCardinality};
 use mangrove_txn::{RecentOptions, TransactionManager};
 use uuid::Uuid;
 
@@ -48,7 +49,7 @@ impl CheckpointedGraph {
     fn open(disk: SimDisk) -> Result<CheckpointedGraph> {
         let manifest = Manifest::newest(&disk)?.ok_or_else(|| Error::invalid("no manifest"))?;
         let options = StoreOptions { tablet_count: manifest.tablet_count, ..StoreOptions::default() };
-        let loaded = load(&disk, &manifest, &options, 2, &|_, _| ())?;
+        let loaded = load(&disk, &manifest, Restore::new(Store::new(&options)), 2, &|_, _| ())?;
         let Indexes { list, next } = &loaded.indexes;
         let at = manifest.checkpoint_ts();
         let restored = loaded.restore.finish(list, *next, at, 2, &mut |_| ());

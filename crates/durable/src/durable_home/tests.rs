@@ -19,7 +19,7 @@ use crate::stream::fence::StreamEnd;
 use crate::stream::names::{manifest_name, manifest_number, node_incarnation, node_name, stream_name, stream_place};
 use crate::testing::{Actor, Dump, dump_now, quiet};
 
-fn options() -> DurableHomeOptions {
+pub(crate) fn options() -> DurableHomeOptions {
     DurableHomeOptions {
         graph: DurableOptions {
             tablet_count: 3,
@@ -33,15 +33,15 @@ fn options() -> DurableHomeOptions {
     }
 }
 
-fn open(home: &Arc<dyn Home>) -> Result<DurableHome> {
+pub(crate) fn open(home: &Arc<dyn Home>) -> Result<DurableHome> {
     let graph = DurableHome::open(home.clone(), &options(), &|_| ())?;
     quiet(graph.manager());
     Ok(graph)
 }
 
-const WAIT: Duration = Duration::from_secs(20);
+pub(crate) const WAIT: Duration = Duration::from_secs(20);
 
-fn insert(graph: &DurableHome, id: i64) -> Result<()> {
+pub(crate) fn insert(graph: &DurableHome, id: i64) -> Result<()> {
     let txn = graph.manager().begin(Default::default())?;
     let label = txn.store().catalog().intern_label_text("person");
     txn.insert_vertex(label, Some(UserId::int(id)))?;
@@ -49,7 +49,7 @@ fn insert(graph: &DurableHome, id: i64) -> Result<()> {
     txn.commit().map(|_| ())
 }
 
-fn make_index(graph: &DurableHome, key: &str) -> Result<()> {
+pub(crate) fn make_index(graph: &DurableHome, key: &str) -> Result<()> {
     let key = graph.manager().store().catalog().intern_key(key);
     let options =
         IndexOptions { element: ElementKind::Vertex, label: None, keys: vec![key], ordered: true, unique: false };
@@ -70,7 +70,7 @@ fn names(home: &dyn Home) -> Vec<Name> {
 }
 
 /// A home in memory with the same objects.
-fn copy(home: &dyn Home) -> Arc<dyn Home> {
+pub(crate) fn copy(home: &dyn Home) -> Arc<dyn Home> {
     let copy = MemoryHome::new();
     for name in names(home) {
         assert_eq!(copy.put_new(&name, home.get(&name).unwrap().unwrap()).unwrap(), Put::Done);
@@ -79,7 +79,7 @@ fn copy(home: &dyn Home) -> Arc<dyn Home> {
 }
 
 /// Checks that a home has nothing but what the newest two manifests and the rules of streams need.
-fn check_objects(home: &dyn Home, incarnation: u64) {
+pub(crate) fn check_objects(home: &dyn Home, incarnation: u64) {
     let names: Vec<String> = names(home).iter().map(Name::to_string).collect();
     let mut manifests: Vec<u64> = names.iter().filter_map(|name| manifest_number(name)).collect();
     manifests.sort_unstable();
@@ -173,7 +173,7 @@ fn run(seed: u64) -> u64 {
 }
 
 /// An owner that was fenced refuses everything, and says why.
-fn refuses(old: &DurableHome) {
+pub(crate) fn refuses(old: &DurableHome) {
     let refused = (0..).find_map(|n| insert(old, 3_000_000 + n).err()).unwrap();
     assert!(matches!(refused.kind(), ErrorKind::OutcomeUnknown | ErrorKind::Closed), "{refused}");
     let read = std::iter::repeat_with(|| old.manager().begin_read()).find_map(Result::err).unwrap();
@@ -234,14 +234,14 @@ fn a_place_without_a_graph_or_without_its_manifests_is_refused() {
 
 /// A home that fails some puts.
 #[derive(Debug)]
-struct FailingHome {
-    home: Arc<dyn Home>,
-    directory: &'static str,
+pub(crate) struct FailingHome {
+    pub(crate) home: Arc<dyn Home>,
+    pub(crate) directory: &'static str,
     /// Puts in the directory that fail from now on.
-    failing: AtomicU32,
-    kind: HomeErrorKind,
+    pub(crate) failing: AtomicU32,
+    pub(crate) kind: HomeErrorKind,
     /// True if they are carried out in spite of the error.
-    carries_out: bool,
+    pub(crate) carries_out: bool,
 }
 
 impl Home for FailingHome {

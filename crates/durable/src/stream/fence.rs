@@ -23,6 +23,15 @@
 //! A successor reads the tail of a stream while it searches for the end. When it finds the end, it has read all objects
 //! before it.
 //!
+//! - **LOG-64.** A successor claims only manifests of owners with smaller incarnations; otherwise it claims a larger one
+//!   first. So the order of incarnations is that of the owners, and of their commits.
+//! - **LOG-70.** A successor that has followed the owners searches from the first object that it has not read, and only
+//!   if the floors that it claims are not above that. So no object that it needs can have been deleted (LOG-55).
+//!   Otherwise it claims nothing, and reads on.
+//!
+//! A successor that has followed knows the newest manifest, or one that was. It skips both lists and puts the claim at
+//! once; if the number is taken, it goes the long way.
+//!
 //! Not here: the manifest's layout ([`Manifests`]), checkpoints, the successor's own stream (`writer`).
 
 use std::collections::VecDeque;
@@ -32,9 +41,11 @@ use mangrove_graph::{Error, ErrorKind, Result};
 use uuid::Uuid;
 
 use super::Rules;
-use super::format::{Content, Header, Nonce, ObjectError, Place, encode, header_sum, new_object, nonce_of, open};
+use super::format::{Content, Header, Nonce, Place, encode, header_sum, new_object, nonce_of};
 use super::manifest_put::{ManifestOutcome, ManifestPut};
 use super::names::{MANIFESTS, NODES, manifest_name, manifest_number, node_incarnation, node_name, stream_name};
+use super::next_object::NextObject;
+pub use super::next_object::{ListedStream, ReadSoFar, StreamEnd};
 use super::request::{Answer, PutStep, Request, Step};
 use super::writer::IN_FLIGHT_MAX;
 use crate::home::settle::{Likeness, NewObject, Settle, SettleStep, Settled};
@@ -76,18 +87,6 @@ pub struct ManifestView {
     pub streams: Vec<ListedStream>,
 }
 
-/// A stream that recovery needs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ListedStream {
-    /// The incarnation that wrote it.
-    pub incarnation: u64,
-    /// The first object that recovery needs.
-    pub floor: u64,
-    /// The number of the object that ends it, if that was known when the manifest was written. No object before it may
-    /// be missing then.
-    pub end: Option<u64>,
-}
-
 /// What a successor begins with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TakeOverStart {
@@ -97,18 +96,6 @@ pub struct TakeOverStart {
     pub nonce_seed: Nonce,
     /// The length of the read lease in microseconds, the same for all owners.
     pub lease_us: u64,
-}
-
-/// How a stream ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StreamEnd {
-    /// A successor of this incarnation has ended it.
-    Fence {
-        /// The incarnation.
-        by: u64,
-    },
-    /// Its owner has ended it.
-    Fin,
 }
 
 /// The part of a stream that recovery needs.
@@ -124,6 +111,17 @@ pub struct StreamTail {
     pub end: StreamEnd,
 }
 
+/// What a successor has learned by following the owners before it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Followed {
+    /// The number of the newest manifest that it has read.
+    pub manifest_number: u64,
+    /// That manifest.
+    pub manifest: Bytes,
+    /// How far it has read the streams. It has everything before that.
+    pub read: ReadSoFar,
+}
+
 /// What a successor has after its take-over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TakenOver {
@@ -135,7 +133,8 @@ pub struct TakenOver {
     pub manifest_number: u64,
     /// Its manifest.
     pub manifest: Bytes,
-    /// The tails of the streams that the manifest lists, by incarnation.
+    /// The tails of the streams that the manifest lists, by incarnation. Of a successor that has followed, without what it
+    /// had read.
     pub tails: Vec<StreamTail>,
     /// The end of the hold (LOG-58), in microseconds; 0 if every stream has ended by FIN.
     pub held_until_us: u64,
@@ -166,6 +165,8 @@ pub struct TakeOver<M> {
     database: Uuid,
     /// The manifest that was claimed, and its number.
     claimed: Option<(u64, Bytes)>,
+    /// What was followed before.
+    followed: Option<Followed>,
     /// Streams whose end is not known.
     queue: VecDeque<ListedStream>,
     /// The objects read of the first of them.
@@ -189,6 +190,21 @@ impl<M: Manifests> TakeOver<M> {
         TakeOver::with_rules(start, manifests, Rules::default())
     }
 
+    /// A take-over by a successor that has followed the owners, and its first step, at this time in microseconds.
+    pub fn of_follower(start: TakeOverStart, manifests: M, followed: Followed, now_us: u64) -> (Self, Next) {
+        let (mut take_over, _) = TakeOver::new(start, manifests);
+        let owner = take_over.manifests.view(followed.manifest_number, &followed.manifest).map(|view| view.owner);
+        take_over.followed = Some(followed);
+        let first = match owner {
+            Ok(owner) => {
+                take_over.incarnation = owner;
+                take_over.claim_next_node(now_us)
+            }
+            Err(error) => Step::Failed(error),
+        };
+        (take_over, first)
+    }
+
     pub(super) fn with_rules(start: TakeOverStart, manifests: M, rules: Rules) -> (Self, Next) {
         let take_over = TakeOver {
             start,
@@ -198,6 +214,7 @@ impl<M: Manifests> TakeOver<M> {
             incarnation: 0,
             database: Uuid::nil(),
             claimed: None,
+            followed: None,
             queue: VecDeque::new(),
             reading: Vec::new(),
             damaged_reads: 0,
@@ -233,11 +250,11 @@ impl<M: Manifests> TakeOver<M> {
             (Phase::ReadManifest(_), Answer::Read(Ok(None))) => self.list_manifests(),
             (Phase::ReadManifest(number), Answer::Read(Ok(Some(parent)))) => {
                 let number = *number;
-                self.with_parent(number, &parent).unwrap_or_else(Step::Failed)
+                self.with_parent(number, &parent, now_us).unwrap_or_else(Step::Failed)
             }
             (Phase::PutManifest(put, _), answer) => {
                 let step = put.answered(answer, now_us);
-                self.manifest_step(step).unwrap_or_else(Step::Failed)
+                self.manifest_step(step, now_us).unwrap_or_else(Step::Failed)
             }
             (Phase::ReadStream, Answer::Read(Ok(None))) => self.found_none(now_us),
             (Phase::ReadStream, Answer::Read(Ok(Some(bytes)))) => self.found(bytes, now_us),
@@ -260,10 +277,10 @@ impl<M: Manifests> TakeOver<M> {
             Phase::ListNodes => list(NODES),
             Phase::ListManifests => list(MANIFESTS),
             Phase::ReadManifest(number) => read(manifest_name(*number)),
-            Phase::ReadStream => self.read_next(),
+            Phase::ReadStream => self.read_next(now_us),
             Phase::PutManifest(put, _) => {
                 let step = put.resumed();
-                self.manifest_step(step).unwrap_or_else(Step::Failed)
+                self.manifest_step(step, now_us).unwrap_or_else(Step::Failed)
             }
             Phase::ClaimNode(settle) | Phase::PutFence(settle, _) => {
                 let step = settle.resumed();
@@ -298,7 +315,7 @@ impl<M: Manifests> TakeOver<M> {
         let name = fence.map_or_else(|| node_name(self.incarnation), |(stream, seq)| stream_name(stream, seq));
         match (PutStep::of(step, &name), fence) {
             (PutStep::Step(step), _) => step,
-            (PutStep::Settled(Settled::Own), None) => self.list_manifests(),
+            (PutStep::Settled(Settled::Own), None) => self.claim_manifest(now_us),
             (PutStep::Settled(Settled::Another(_)), None) => self.claim_next_node(now_us),
             (PutStep::Settled(Settled::Own), _) if fence == next => {
                 self.ended(StreamEnd::Fence { by: self.incarnation }, now_us)
@@ -309,24 +326,44 @@ impl<M: Manifests> TakeOver<M> {
                     Settled::Another(_) => self.taken += 1,
                 }
                 self.phase = Phase::ReadStream;
-                self.read_next()
+                self.read_next(now_us)
             }
         }
     }
 
+    /// Claims the manifest after the one that is known from before, or else looks for the newest.
+    fn claim_manifest(&mut self, now_us: u64) -> Next {
+        match self.followed.as_ref().map(|followed| (followed.manifest_number, followed.manifest.clone())) {
+            Some((number, parent)) => self.with_parent(number, &parent, now_us).unwrap_or_else(Step::Failed),
+            None => self.list_manifests(),
+        }
+    }
+
     /// Puts the manifest that follows one.
-    fn with_parent(&mut self, number: u64, parent: &Bytes) -> Result<Next> {
+    fn with_parent(&mut self, number: u64, parent: &Bytes, now_us: u64) -> Result<Next> {
+        let ManifestView { owner, streams, .. } = self.manifests.view(number, parent)?;
+        if owner >= self.incarnation {
+            // LOG-64.
+            self.incarnation = owner;
+            return Ok(self.claim_next_node(now_us));
+        }
+        if self.followed.as_ref().is_some_and(|followed| followed.read.is_behind(&streams)) {
+            // LOG-70.
+            let message = "the owner has taken a checkpoint, and released objects of its log that this follower has not \
+                           read; let it read on, or open the graph again";
+            return Err(Error::new(ErrorKind::Closed, message));
+        }
         if !self.rules.claims_first && !self.has_fenced {
-            return self.begin_fencing(number, parent);
+            return self.begin_fencing(number, parent, now_us);
         }
         let next = number.checked_add(1).ok_or_else(|| no_number_left(&manifest_name(number)))?;
         let manifest: Bytes = self.manifests.claim(number, parent, self.incarnation)?.into();
         let (put, step) = ManifestPut::with_rules(next, manifest.clone(), self.rules);
         self.phase = Phase::PutManifest(put, manifest);
-        self.manifest_step(step)
+        self.manifest_step(step, now_us)
     }
 
-    fn manifest_step(&mut self, step: Step<ManifestOutcome>) -> Result<Next> {
+    fn manifest_step(&mut self, step: Step<ManifestOutcome>, now_us: u64) -> Result<Next> {
         Ok(match step {
             Step::Ask(request) => Step::Ask(request),
             Step::WaitUntil(us) => Step::WaitUntil(us),
@@ -340,14 +377,14 @@ impl<M: Manifests> TakeOver<M> {
                 self.claimed = Some((number, manifest.clone()));
                 match self.has_fenced {
                     true => self.done(),
-                    false => self.begin_fencing(number, &manifest)?,
+                    false => self.begin_fencing(number, &manifest, now_us)?,
                 }
             }
         })
     }
 
     /// Fences every stream of a manifest but the own one (LOG-55).
-    fn begin_fencing(&mut self, number: u64, manifest: &[u8]) -> Result<Next> {
+    fn begin_fencing(&mut self, number: u64, manifest: &[u8], now_us: u64) -> Result<Next> {
         let ManifestView { database, owner, mut streams } = self.manifests.view(number, manifest)?;
         if owner != self.incarnation && self.rules.claims_first {
             return Err(Error::bug(format!("incarnation {} has claimed the graph for {owner}", self.incarnation)));
@@ -355,12 +392,17 @@ impl<M: Manifests> TakeOver<M> {
         self.database = database;
         streams.retain(|stream| stream.incarnation != self.incarnation);
         streams.sort_by_key(|stream| stream.incarnation);
+        if let Some(read) = self.followed.as_ref().map(|followed| &followed.read) {
+            for stream in streams.iter_mut().filter(|stream| stream.incarnation == read.incarnation) {
+                stream.floor = stream.floor.max(read.next);
+            }
+        }
         if !self.rules.fences_from_floor {
             streams.iter_mut().for_each(|stream| stream.floor = 1);
         }
         self.queue = streams.into();
         self.phase = Phase::ReadStream;
-        Ok(self.read_next())
+        Ok(self.read_next(now_us))
     }
 
     /// The number of the next object of the stream whose end is searched, and the stream's incarnation.
@@ -369,11 +411,35 @@ impl<M: Manifests> TakeOver<M> {
         Some((stream.incarnation, stream.floor.saturating_add(self.reading.len() as u64)))
     }
 
+    /// The next object of the stream whose end is searched.
+    fn next_object(&self) -> Option<NextObject> {
+        let (incarnation, seq) = self.next_place()?;
+        Some(NextObject {
+            database: self.database,
+            incarnation,
+            seq,
+            end: self.queue.front().and_then(|stream| stream.end),
+            previous: self.previous(),
+        })
+    }
+
+    /// The checksum of the header of the object before the next one, if that was read.
+    fn previous(&self) -> Option<u32> {
+        match self.reading.last() {
+            Some(before) => Some(header_sum(before)),
+            None => {
+                let read = &self.followed.as_ref()?.read;
+                if Some((read.incarnation, read.next)) == self.next_place() { read.previous } else { None }
+            }
+        }
+    }
+
     fn next_name(&self) -> String {
         self.next_place().map(|(incarnation, seq)| stream_name(incarnation, seq)).unwrap_or_default()
     }
 
-    fn read_next(&mut self) -> Next {
+    fn read_next(&mut self, now_us: u64) -> Next {
+        self.pass_followed_ends(now_us);
         match self.next_place() {
             Some((incarnation, seq)) => read(stream_name(incarnation, seq)),
             None => {
@@ -386,22 +452,32 @@ impl<M: Manifests> TakeOver<M> {
         }
     }
 
-    /// The next name of the stream whose end is searched is free.
-    fn found_none(&mut self, now_us: u64) -> Next {
-        match self.queue.front().and_then(|stream| stream.end) {
-            None => self.put_fence(self.next_fence(), now_us),
-            Some(end) => Step::Failed(self.damage(format!("it is missing, and the stream ends with object {end}"))),
+    /// Notes the ends that were read before, of the streams at the front of the queue.
+    fn pass_followed_ends(&mut self, now_us: u64) {
+        while let Some(stream) = self.queue.front().filter(|_| self.reading.is_empty()) {
+            let ends = self.followed.as_ref().map(|followed| &followed.read.ends);
+            let Some(&(end_seq, end)) = ends.and_then(|ends| ends.get(&stream.incarnation)) else { return };
+            self.tails.push(StreamTail { incarnation: stream.incarnation, objects: Vec::new(), end_seq, end });
+            self.queue.pop_front();
+            self.hold(end, now_us);
         }
     }
 
-    /// The error for the next object of the stream whose end is searched.
-    fn damage(&self, what: String) -> Error {
-        ObjectError::Damaged { at: 16, what }.of(&self.next_name())
+    /// The next name of the stream whose end is searched is free.
+    fn found_none(&mut self, now_us: u64) -> Next {
+        match (self.next_object(), self.queue.front().and_then(|stream| stream.end)) {
+            (Some(next), Some(end)) => {
+                let what = format!("it is missing, and the stream ends with object {end}");
+                Step::Failed(next.damage(&self.next_name(), what))
+            }
+            _ => self.put_fence(now_us),
+        }
     }
 
     /// Takes an object of the stream whose end is searched.
     fn found(&mut self, bytes: Bytes, now_us: u64) -> Next {
-        match self.check(&bytes) {
+        let Some(next) = self.next_object() else { return self.read_next(now_us) };
+        match next.check(&bytes, &self.next_name()).map(|header| header.content) {
             Err(_) if self.damaged_reads + 1 < READS_OF_DAMAGE => {
                 self.damaged_reads += 1;
                 Step::WaitUntil(now_us + RETRY_US)
@@ -414,36 +490,10 @@ impl<M: Manifests> TakeOver<M> {
                     Content::Fin => self.ended(StreamEnd::Fin, now_us),
                     Content::Records(_) => {
                         self.reading.push(bytes);
-                        self.read_next()
+                        self.read_next(now_us)
                     }
                 }
             }
-        }
-    }
-
-    /// Checks that an object is whole, belongs under its name, and follows the one that was read before it.
-    fn check(&self, bytes: &[u8]) -> Result<Content> {
-        let name = self.next_name();
-        let (Header { place, content, .. }, _) = open(bytes).map_err(|error| error.of(&name))?;
-        let wrong = |what: String| Err(self.damage(what));
-        if place.database != self.database {
-            return wrong(format!("it belongs to database {}, not {}", place.database, self.database));
-        }
-        if Some((place.incarnation, place.seq)) != self.next_place() {
-            return wrong(format!("it is object {} of incarnation {}", place.seq, place.incarnation));
-        }
-        let is_end = !matches!(content, Content::Records(_));
-        if let Some(end) = self.queue.front().and_then(|stream| stream.end).filter(|end| (place.seq == *end) != is_end)
-        {
-            return wrong(format!("the stream should end with object {end}"));
-        }
-        let before = self.reading.last().map(|before| header_sum(before));
-        let may_be_unknown = matches!(content, Content::Fence { .. }) && place.previous == 0;
-        match before {
-            Some(before) if before != place.previous && !may_be_unknown => {
-                wrong(format!("it follows a header {:08x}, and the one before is {before:08x}", place.previous))
-            }
-            _ => Ok(content),
         }
     }
 
@@ -455,17 +505,17 @@ impl<M: Manifests> TakeOver<M> {
         }
     }
 
-    fn put_fence(&mut self, ahead: u64, now_us: u64) -> Next {
-        let Some((incarnation, next)) = self.next_place() else { return self.read_next() };
+    fn put_fence(&mut self, now_us: u64) -> Next {
+        let Some((incarnation, next)) = self.next_place() else { return self.read_next(now_us) };
+        let ahead = self.next_fence();
         let seq = next.saturating_add(ahead);
-        // The object before a FENCE ahead is not known.
-        let before = self.reading.last().filter(|_| ahead == 0);
         let place = Place {
             database: self.database,
             incarnation,
             seq,
             nonce: nonce_of(self.start.nonce_seed, seq),
-            previous: before.map_or(0, |before| header_sum(before)),
+            // The object before a FENCE ahead is not known.
+            previous: self.previous().filter(|_| ahead == 0).unwrap_or(0),
         };
         let fence = Header { place, cut_us: 0, content: Content::Fence { by: self.incarnation } };
         let (settle, first) = Settle::with_rules(new_object(encode(&fence, &[]).into()), self.rules.settle);
@@ -480,13 +530,18 @@ impl<M: Manifests> TakeOver<M> {
             self.tails.push(StreamTail { incarnation: stream.incarnation, objects, end_seq, end });
         }
         (self.taken, self.ahead) = (0, None);
-        // LOG-58. Another's FENCE was settled before it was found. An owner that has put FIN serves no reads.
+        self.hold(end, now_us);
+        self.phase = Phase::ReadStream;
+        self.read_next(now_us)
+    }
+
+    /// LOG-58, for a stream whose end is known now. Another's FENCE was settled before it was found. An owner that has put
+    /// FIN serves no reads.
+    fn hold(&mut self, end: StreamEnd, now_us: u64) {
         if end != StreamEnd::Fin {
             let hold_us = self.start.lease_us + self.start.lease_us.div_ceil(20);
             self.held_until_us = self.held_until_us.max(now_us + hold_us);
         }
-        self.phase = Phase::ReadStream;
-        self.read_next()
     }
 
     fn done(&mut self) -> Next {

@@ -20,6 +20,7 @@
 //! | `sim` | owners, clients and a home by seed |
 //! | [`clock`], `ask` | the time, and requests to a home, for the modules below |
 //! | [`log`] | the log of a graph, for transactions |
+//! | `next_object`, `read_ahead` | the next object of a stream that is read, checked, and how far streams were read; reads ahead |
 //! | [`take_over`] | a take-over on a thread that waits |
 //! | [`tails`] | the tails of streams, for recovery |
 //!
@@ -35,6 +36,8 @@ pub mod format;
 pub mod log;
 pub mod manifest_put;
 pub mod names;
+pub(crate) mod next_object;
+pub(crate) mod read_ahead;
 mod request;
 mod rules;
 #[cfg(test)]

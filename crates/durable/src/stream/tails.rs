@@ -52,8 +52,12 @@ impl LogSource for StreamTails<'_> {
     }
 }
 
-/// Shows the records of an object to `each`.
-fn read_object(
+/// Shows the records of an object to `each`, and counts it in `end`. The commits come after the last one of `end`.
+///
+/// # Errors
+///
+/// If the object is damaged, or with the error of `each`.
+pub(crate) fn read_object(
     object: &[u8],
     path: &str,
     end: &mut StreamsEnd,

@@ -4,23 +4,17 @@
 //! their pauses, and gives up when the home refuses, or fails for longer than its caller has patience. Nothing is lost
 //! then: another attempt begins anew, with the next incarnation.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use bytes::Bytes;
 use mangrove_graph::{Error, Result};
 
-use super::fence::{Manifests, TakeOver, TakeOverStart, TakenOver};
+use super::fence::{Followed, Manifests, TakeOver, TakeOverStart, TakenOver};
 use super::manifest_put::{ManifestOutcome, ManifestPut};
-use super::names::{stream_name, stream_place};
+use super::read_ahead::ReadAhead;
 use super::request::{Answer, Request, Step};
 use super::{ask, clock};
-use crate::home::{Home, HomeError, HomeResult};
-
-/// Objects of a stream that are read ahead at most.
-const READ_AHEAD_MAX: u64 = 64;
+use crate::home::{Home, HomeError};
 
 /// Takes a graph over: claims an incarnation and the manifest, ends the streams of earlier owners, and reads their
 /// tails. Fails with the error of the home if it has failed for longer than `patience`, or if another attempt would
@@ -36,6 +30,22 @@ pub fn take_over<M: Manifests>(
     patience: Duration,
 ) -> Result<TakenOver> {
     let (take_over, first) = TakeOver::new(start, manifests);
+    drive(home, take_over, first, patience)
+}
+
+/// As [`take_over`], by a successor that has followed the owners.
+///
+/// # Errors
+///
+/// Those of [`take_over`]. `Closed` without a claim if the follower has not read objects that may be deleted (LOG-70).
+pub fn take_over_followed<M: Manifests>(
+    home: &dyn Home,
+    start: TakeOverStart,
+    manifests: M,
+    followed: Followed,
+    patience: Duration,
+) -> Result<TakenOver> {
+    let (take_over, first) = TakeOver::of_follower(start, manifests, followed, clock::now().us);
     drive(home, take_over, first, patience)
 }
 
@@ -81,7 +91,7 @@ impl Work for ManifestPut {
 }
 
 fn drive<W: Work>(home: &dyn Home, mut work: W, first: Step<W::Done>, patience: Duration) -> Result<W::Done> {
-    let mut ahead = ReadAhead { home, under_way: BTreeMap::new(), count: 1 };
+    let mut ahead = ReadAhead::new(1);
     // Since when requests have failed, and whether the last one that failed was a put.
     let mut failing: Option<(u64, bool)> = None;
     let mut step = first;
@@ -95,7 +105,7 @@ fn drive<W: Work>(home: &dyn Home, mut work: W, first: Step<W::Done>, patience: 
             }
             Step::Ask(request) => {
                 let answer = match request {
-                    Request::Read { name, bytes_max: None } => Answer::Read(ahead.read(name)),
+                    Request::Read { name, bytes_max: None } => Answer::Read(ahead.read(home, name)),
                     request => ask::send_and_wait(home, request),
                 };
                 let now_us = clock::now().us;
@@ -124,59 +134,6 @@ fn error_of(answer: &Answer) -> Option<&HomeError> {
         Answer::Read(answer) => answer.as_ref().err(),
         Answer::List(answer) => answer.as_ref().err(),
     }
-}
-
-type ReadAnswer = HomeResult<Option<Bytes>>;
-
-/// Reads of whole objects, with the next objects of the same stream read ahead.
-struct ReadAhead<'a> {
-    home: &'a dyn Home,
-    /// By place.
-    under_way: BTreeMap<(u64, u64), Receiver<ReadAnswer>>,
-    /// How many objects are read ahead. It doubles with each object that is found, so a short tail costs few reads.
-    count: u64,
-}
-
-impl fmt::Debug for ReadAhead<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadAhead").field("under_way", &self.under_way.keys()).finish_non_exhaustive()
-    }
-}
-
-impl ReadAhead<'_> {
-    fn read(&mut self, name: String) -> ReadAnswer {
-        let Some((incarnation, seq)) = stream_place(&name) else { return ask::read_whole(self.home, name) };
-        self.under_way.retain(|place, _| place.0 == incarnation && place.1 >= seq);
-        if self.under_way.is_empty() {
-            self.count = 1;
-        }
-        let early = self.under_way.remove(&(incarnation, seq));
-        for next in seq.saturating_add(1)..=seq.saturating_add(self.count) {
-            let home = self.home;
-            self.under_way.entry((incarnation, next)).or_insert_with(|| begin(home, stream_name(incarnation, next)));
-        }
-        // An object that was found is what it is. A name that was free then may be taken since.
-        let found = match early.and_then(|early| early.recv().ok()) {
-            Some(Ok(Some(bytes))) => Ok(Some(bytes)),
-            _ => ask::read_whole(self.home, name),
-        };
-        if matches!(found, Ok(Some(_))) {
-            self.count = (self.count * 2).min(READ_AHEAD_MAX);
-        }
-        found
-    }
-}
-
-/// Begins to read an object.
-fn begin(home: &dyn Home, name: String) -> Receiver<ReadAnswer> {
-    let (sender, answers) = sync_channel(1);
-    ask::send(home, Request::Read { name, bytes_max: None }, move |answer| {
-        if let Answer::Read(answer) = answer {
-            // The receiver has gone if the take-over has failed.
-            let _ = sender.send(answer);
-        }
-    });
-    answers
 }
 
 #[cfg(test)]

@@ -203,7 +203,8 @@ fn image(name: PageName, tablet: &Tablet, core: &PageCore, snapshot: &Snapshot<'
     let pin = epoch::pin();
     let used = core.used();
     let live: SlotSet = (0..used).filter(|&at| core.visible_under(&pin, at, snapshot)).collect();
-    // STORE-33: a generation only grows, so one that is read now is not below the one at the snapshot.
+    // STORE-33: one that is read now is not below that of the last element committed up to the snapshot. A generation grows
+    // but in a follower, where it may fall to that of a committed element, which is above those of all before it.
     let generations = match core.is_first_generation() {
         true => Vec::new(),
         false => (0..used).map(|at| core.generation(at)).collect(),

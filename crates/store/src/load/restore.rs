@@ -163,7 +163,8 @@ impl Restore {
         let pages = self.tablets.get(usize::from(id.0).checked_sub(1)?)?.lock();
         let first_page_slots = if self.follows { PAGE_SLOTS as u32 } else { self.store.sizes.first_page_slots };
         let tablet = self.store.tablet(id)?;
-        Some(TabletRestore { store: &self.store, tablet, pages, first_page_slots, garbage: Vec::new() })
+        let image_slots = if self.follows { PAGE_SLOTS as u32 } else { 0 };
+        Some(TabletRestore { store: &self.store, tablet, pages, first_page_slots, image_slots, garbage: Vec::new() })
     }
 }
 
@@ -176,6 +177,8 @@ pub struct TabletRestore<'a> {
     pages: Guard<MutexGuard<'a, TabletPages>, rank::RestoredTablet>,
     /// The fewest slots of a page that redo makes.
     first_page_slots: u32,
+    /// The fewest slots of a page from an image.
+    image_slots: u32,
     /// Records of values that redo has replaced.
     garbage: Vec<Garbage>,
 }
@@ -205,13 +208,14 @@ impl<'a> TabletRestore<'a> {
             return Err(damage(name, format!("it is among the pages of tablet {}", self.tablet.id.0)));
         }
         check_image(&image)?;
+        let capacity = image.capacity.max(self.image_slots);
         let is_new = match name.kind {
             ElementKind::Vertex => {
-                let page = VertexPage::make(image.labels, image.capacity, &self.store.memory);
+                let page = VertexPage::make(image.labels, capacity, &self.store.memory);
                 put(&mut self.pages.vertices, self.store, self.tablet, page, image)
             }
             ElementKind::Edge => {
-                let mut page = EdgePage::make(image.labels, image.capacity, &self.store.memory);
+                let mut page = EdgePage::make(image.labels, capacity, &self.store.memory);
                 for (at, &(source, target)) in image.live.iter().zip(&image.ends) {
                     page.set_own_ends(at, source, target);
                 }
@@ -378,7 +382,7 @@ struct Destination<'a> {
 }
 
 /// Gives a slot to an element that the commit at `ts` has added. Returns the page, which is made if it is missing.
-/// Fails if the page has another label set, or if the slot has an element or a later generation.
+/// Fails if the page has another label set, or if the slot has an element.
 fn begin_element<'p, P: PageRecord>(
     pages: &'p mut Pages<P>,
     to: Destination<'_>,
@@ -404,11 +408,10 @@ fn begin_element<'p, P: PageRecord>(
         *private.page = enlarged(&*private.page, private.used as usize, capacity, store);
     }
     let core = private.page.core();
-    // An empty slot may begin with any generation from its own on: generations of elements that one transaction created
-    // and deleted are in no log.
-    let is_taken = private.live.contains(slot.offset) || slot.generation < core.generation(slot.offset);
-    if is_taken {
-        let message = format!("an element comes to be in {slot} by commit {ts}, and the slot has one or a later one");
+    // An empty slot may begin with any generation. Generations of elements that were never committed are in no log. The
+    // owner that has made an image knows them, and a follower that was promoted after it does not.
+    if private.live.contains(slot.offset) {
+        let message = format!("an element comes to be in {slot} by commit {ts}, and the slot has one");
         return Err(damage(slot.page, message));
     }
     core.set_generation(slot.offset, slot.generation, &store.memory);

@@ -63,6 +63,11 @@ impl<P> PageTable<P> {
         page
     }
 
+    /// Makes later pages have larger numbers than this one.
+    pub(crate) fn keep_number(&self, number: u32) {
+        self.count.fetch_max(number.saturating_add(1), Ordering::AcqRel);
+    }
+
     /// The published pages.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
         (0..self.count()).filter_map(|number| self.get(number))

@@ -27,8 +27,8 @@ use super::Writer;
 use super::redo::Redo;
 use crate::cell::Content;
 use crate::page::{
-    EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotPage, SlotPosition, TableName, Tablet, VertexPage, page_core,
-    roomiest,
+    EdgePage, PAGE_SLOTS, PageCore, PageName, PagePosition, SlotPage, SlotPosition, TableName, Tablet, VertexPage,
+    page_core, roomiest,
 };
 use crate::store::{Slot, Store, edge, vertex};
 use crate::version::{CLOSED, NEVER, claimed_by};
@@ -196,9 +196,6 @@ impl Store {
         if at >= core.capacity() {
             return Err(contradiction(element, "is beyond the last slot of its page"));
         }
-        if slot.generation < core.generation(at) {
-            return Err(contradiction(element, "is older than the last element of its slot"));
-        }
         let free = &self.cursor(tablet, kind, labels).free;
         let slots = SlotPage { kind, position: page, core };
         self.free_through(tablet, slots, at);
@@ -211,6 +208,8 @@ impl Store {
                 yield_now();
             }
         }
+        // Lower than before only if the page came from an image: it may have generations that no commit has used, and a
+        // promoted follower does not know them.
         core.set_generation(at, slot.generation, &self.memory);
         Ok(Slot { tablet, core, at })
     }
@@ -234,6 +233,23 @@ impl Store {
                 &tablet.edges.get_or_put(number as u32, make, &self.memory).core
             }
         }
+    }
+
+    /// Keeps the numbers of pages from pages that are made later. The last owner may have pages that no commit has
+    /// written to, and images of them; this store lacks them (STORE-34).
+    pub fn keep_page_numbers(&self, pages: impl IntoIterator<Item = PageName>) {
+        for PageName { tablet, kind, number } in pages {
+            match (self.tablet(tablet), kind) {
+                (Some(tablet), ElementKind::Vertex) => tablet.vertices.keep_number(number),
+                (Some(tablet), ElementKind::Edge) => tablet.edges.keep_number(number),
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// Returns true if there is a page of this name.
+    pub fn has_page(&self, PageName { tablet, kind, number }: PageName) -> bool {
+        self.tablet(tablet).is_some_and(|tablet| page_core(tablet, kind, number as usize).is_some())
     }
 
     /// Lets transactions of this process add elements: chooses the page that new elements of each label set fill, and

@@ -8,7 +8,7 @@ use crate::checkpoint::compress::{Unpacker, read_packed};
 use crate::codec::{Malformed, Reader, put_signed, put_varint};
 
 /// A block and where it lies.
-pub(super) type PlacedBlock = (BlockName, BlockPosition);
+pub(crate) type PlacedBlock = (BlockName, BlockPosition);
 
 /// Appends the directory of these blocks, and sorts them.
 pub(super) fn put_directory(blocks: &mut [PlacedBlock], out: &mut Vec<u8>) {

@@ -49,7 +49,7 @@ mod placed;
 mod read;
 mod write;
 
-pub(crate) use directory::check_directory;
+pub(crate) use directory::{PlacedBlock, check_directory};
 pub(crate) use name::BlockName;
 pub use placed::{BlockEntry, list_blocks};
 pub(crate) use placed::{PlacedPackWriter, WrittenPack, check_pack, open_pack};

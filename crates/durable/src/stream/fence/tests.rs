@@ -103,11 +103,20 @@ fn take_over(objects: &mut Objects, before: impl FnMut(&Request, &mut Objects)) 
 fn take_over_with(
     objects: &mut Objects,
     ends: Vec<(u64, u64)>,
+    before: impl FnMut(&Request, &mut Objects),
+) -> (Result<TakenOver>, Vec<String>) {
+    drive(objects, TakeOver::new(start(), Numbers { ends }), before)
+}
+
+fn start() -> TakeOverStart {
+    TakeOverStart { node: b"me".as_slice().into(), nonce_seed: [7; 16], lease_us: LEASE_US }
+}
+
+fn drive(
+    objects: &mut Objects,
+    (mut take_over, mut step): (TakeOver<Numbers>, Next),
     mut before: impl FnMut(&Request, &mut Objects),
 ) -> (Result<TakenOver>, Vec<String>) {
-    let node = b"me".as_slice().into();
-    let start = TakeOverStart { node, nonce_seed: [7; 16], lease_us: LEASE_US };
-    let (mut take_over, mut step) = TakeOver::new(start, Numbers { ends });
     let (mut now_us, mut puts) = (1_000_000, Vec::new());
     loop {
         step = match step {
@@ -206,6 +215,72 @@ fn a_number_that_another_takes_is_claimed_again_from_the_newest_manifest() {
     assert_eq!(puts, [node_name(4), node_name(5), manifest_name(8), manifest_name(9)]);
     assert_eq!(&taken.manifest[..], b"5 3 1 4 2 5 1");
     assert_eq!(taken.held_until_us, 0, "owners that have ended their streams serve no reads");
+}
+
+#[test]
+fn a_successor_of_a_larger_incarnation_claims_one_that_is_larger_still() {
+    let mut objects = graph();
+    objects.insert(stream_name(2, 5), object(2, 5, 0, Content::Fin));
+    objects.insert(stream_name(3, 1), object(3, 1, 0, Content::Fin));
+    let (taken, puts) = take_over(&mut objects, |request, objects| {
+        // Another one claims a later incarnation, and the manifest before this one does.
+        if matches!(request, Request::PutNew { name, .. } if *name == manifest_name(8)) {
+            objects.insert(node_name(5), b"another".as_slice().into());
+            objects.insert(manifest_name(8), b"5 2 5 3 1 5 1".as_slice().into());
+            put_stream(objects, 5, 1, 2);
+        }
+    });
+    let taken = taken.unwrap();
+    assert_eq!(puts, [node_name(4), manifest_name(8), node_name(6), manifest_name(9), stream_name(5, 3)]);
+    assert_eq!(&taken.manifest[..], b"6 2 5 3 1 5 1 6 1");
+    assert_eq!(taken.tails.iter().map(|tail| tail.incarnation).collect::<Vec<_>>(), [2, 3, 5]);
+}
+
+/// A follower that has read stream 2 to its end, and stream 3 before an object.
+fn followed(next: u64, previous: Option<u32>) -> Followed {
+    let ends = BTreeMap::from([(2, (7, StreamEnd::Fence { by: 3 }))]);
+    let read = ReadSoFar { incarnation: 3, next, previous, ends };
+    Followed { manifest_number: 7, manifest: b"3 2 5 3 1".as_slice().into(), read }
+}
+
+#[test]
+fn a_follower_claims_what_it_knows_and_searches_from_where_it_has_read() {
+    let mut objects = graph();
+    let sum = put_stream(&mut objects, 3, 1, 4);
+    // What it has read may be gone.
+    let third = objects[&stream_name(3, 3)].clone();
+    (1..=3).for_each(|seq| drop(objects.remove(&stream_name(3, seq))));
+    let mut lists = 0;
+    let first = TakeOver::of_follower(start(), Numbers::default(), followed(4, Some(header_sum(&third))), 1_000_000);
+    let (taken, puts) =
+        drive(&mut objects, first, |request, _| lists += u32::from(matches!(request, Request::List { .. })));
+    let taken = taken.unwrap();
+    assert_eq!((puts, lists), (vec![node_name(4), manifest_name(8), stream_name(3, 5)], 1));
+    let tails: Vec<_> = taken.tails.iter().map(|tail| (tail.incarnation, tail.objects.len(), tail.end_seq)).collect();
+    assert_eq!(tails, [(2, 0, 7), (3, 1, 5)]);
+    let (fence, _) = decode(&objects[&stream_name(3, 5)]).unwrap();
+    assert_eq!(fence.place.previous, sum);
+    assert!(taken.held_until_us >= 1_000_000 + LEASE_US * 21 / 20);
+    // An object of another chain is noticed.
+    let mut objects = graph();
+    put_stream(&mut objects, 3, 1, 4);
+    let first = TakeOver::of_follower(start(), Numbers::default(), followed(4, Some(77)), 0);
+    assert_eq!(drive(&mut objects, first, |_, _| ()).0.unwrap_err().kind(), ErrorKind::Damaged);
+}
+
+#[test]
+fn a_follower_that_has_not_read_up_to_the_floor_claims_no_manifest() {
+    let mut objects = graph();
+    put_stream(&mut objects, 3, 1, 9);
+    for (newest, is_behind) in [("3 3 4", false), ("3 3 5", true), ("6 6 2", true), ("6 2 5 3 1 6 1", false)] {
+        let mut objects = objects.clone();
+        objects.insert(manifest_name(8), newest.as_bytes().to_vec().into());
+        objects.insert(stream_name(6, 1), object(6, 1, 0, Content::Fin));
+        let first = TakeOver::of_follower(start(), Numbers::default(), followed(4, None), 0);
+        let (taken, puts) = drive(&mut objects, first, |_, _| ());
+        assert_eq!(taken.as_ref().err().map(Error::kind), is_behind.then_some(ErrorKind::Closed), "{newest}");
+        assert_eq!(puts.contains(&manifest_name(9)), !is_behind, "{newest}: {puts:?}");
+    }
 }
 
 #[test]

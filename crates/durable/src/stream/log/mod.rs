@@ -94,12 +94,19 @@ struct LogCore {
 
 impl ObjectLog {
     /// Opens the log of an owner that has taken over, and puts its first object. The store has all that is durable.
+    /// `names` are those of its names that are durable; later ones are written with the next commit (LOG-11).
     ///
     /// # Errors
     ///
     /// If no thread can be started.
-    pub fn open(home: Arc<dyn Home>, store: Arc<Store>, start: StreamStart, options: ObjectLogOptions) -> Result<Self> {
-        let state = LogState::new(start, &options, NameCounts::of(store.catalog()), clock::now());
+    pub fn open(
+        home: Arc<dyn Home>,
+        store: Arc<Store>,
+        names: NameCounts,
+        start: StreamStart,
+        options: ObjectLogOptions,
+    ) -> Result<Self> {
+        let state = LogState::new(start, &options, names, clock::now());
         let core = Arc::new(LogCore {
             home,
             options,

@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::super::fence::{ListedStream, ManifestView};
 use super::super::format::{Batch, Content, Header, Place, encode, header_sum};
-use super::super::names::manifest_name;
+use super::super::names::{manifest_name, stream_name};
+use super::super::read_ahead::READ_AHEAD_MAX;
 use super::*;
 use crate::home::{
     Completion, HomeErrorKind, HomeTraits, MemoryHome, Name, Put, Reply, Request as HomeRequest, WaitHome,

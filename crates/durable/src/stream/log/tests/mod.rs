@@ -100,7 +100,9 @@ impl Owner {
             durable_ts: last_ts,
             held_until_us: taken.held_until_us,
         };
-        let log = Arc::new(ObjectLog::open(home.clone(), store.clone(), start, options).unwrap());
+        let log = Arc::new(
+            ObjectLog::open(home.clone(), store.clone(), NameCounts::of(store.catalog()), start, options).unwrap(),
+        );
         let manager = TransactionManager::with_log(store, RecentOptions::default(), last_ts, log.clone());
         quiet(&manager);
         Owner { log, manager, tails: taken.tails, end }
