@@ -62,6 +62,7 @@ fn main() -> ExitCode {
         Command::Config(command) => manage::config(&command),
         Command::Inspect(command) => manage::inspect(&command),
         Command::Checkpoint(args) => manage::checkpoint(&args),
+        Command::Promote(args) => manage::promote(&args),
         Command::Verify(args) => store::verify(&args.data),
         Command::Bench(args) => bench::run(args),
         Command::Generate(args) => generate::run(&args),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use mangrove_durable::follow::FollowStatus;
 use mangrove_durable::home::address;
 use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_graph::statistics::Statistics;
@@ -18,7 +19,8 @@ use mangrove_txn::{DatedStatistics, TransactionCounters, TransactionManager, Tra
 
 use crate::bulk::{self, LoadOptions, LoadProgress, LoadReport};
 use crate::files::FileAccess;
-use crate::home::{Home, OpenDirectory, OpenHome};
+use crate::home::{Home, OpenDirectory, home_options};
+use crate::open_home::OpenHome;
 use crate::options::{DatabaseOptions, QueryOptions};
 use crate::query::plans::{KeptPlan, PlanCacheReport, prepare_to_explain};
 use crate::query::prepared::Prepared;
@@ -96,15 +98,15 @@ impl Database {
             return Ok(Self::with_options(options));
         }
         if address::is_address(location) {
-            let home = OpenHome::open(location, options, progress)?;
-            return Ok(Self::assemble(options, home.durable().manager().clone(), Home::Objects(home)));
+            let home = OpenHome::own(address::open(location)?, &home_options(options), progress)?;
+            return Ok(Self::in_home(options, home));
         }
         let home = OpenDirectory::open(directory_of(location)?, options, progress)?;
         Ok(Self::assemble(options, home.manager().clone(), Home::Directory(Box::new(home))))
     }
 
-    /// Opens the graph in a directory for reading. No file in it is created or changed, so the process needs no right
-    /// to write there. The graph is the one that [`Database::open`] would find. A transaction that has written fails
+    /// Opens the graph in a directory for reading, or follows the one at an address ([`Database::follow`]). No file in the
+    /// directory is created or changed, so the process needs no right to write there. The graph is the one that [`Database::open`] would find. A transaction that has written fails
     /// when it commits, with the kind `ReadOnly`.
     ///
     /// # Errors
@@ -116,11 +118,53 @@ impl Database {
         progress: &(dyn Fn(RecoveryProgress) + Sync),
     ) -> Result<Self> {
         if address::is_address(directory) {
-            let message = format!("`{directory}` cannot be opened for reading only; ask the server that has it open");
-            return Err(Error::unsupported(message));
+            return Self::follow(directory, options, progress);
         }
         let (manager, home) = Home::open_to_read(directory_of(directory)?, options, progress)?;
         Ok(Self::assemble(options, manager, home))
+    }
+
+    /// Follows the process that has the graph in a home open: a copy in memory that has every commit a moment after the
+    /// owner has acknowledged it. It serves reads, at its newest commit; a transaction that would write fails with the
+    /// kind `ReadOnly`. The owner notices nothing. [`Database::promote`] makes this process the owner.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no graph.
+    pub fn follow(
+        address: &str,
+        options: &DatabaseOptions,
+        progress: &(dyn Fn(RecoveryProgress) + Sync),
+    ) -> Result<Self> {
+        let home = OpenHome::follow(address::open(address)?, home_options(options), progress)?;
+        Ok(Self::in_home(options, home))
+    }
+
+    fn in_home(options: &DatabaseOptions, home: OpenHome) -> Self {
+        Self::assemble(options, home.manager().clone(), Home::Objects(Box::new(home)))
+    }
+
+    /// Makes a process that follows the owner of its graph the owner. The owner before it may be dead, alive or paused: it
+    /// acknowledges nothing more and serves no more reads. Transactions that are open go on.
+    ///
+    /// # Errors
+    ///
+    /// If this process does not follow, or if the home fails; then it goes on following.
+    pub fn promote(&self) -> Result<()> {
+        match &self.inner.home {
+            Home::Objects(home) => home.promote(),
+            _ => Err(Error::unsupported(
+                "only a server that follows the owner of a graph can be promoted (`mangrove serve --follow ADDRESS`)",
+            )),
+        }
+    }
+
+    /// What is known about the following of the owner; `None` if this process follows none.
+    pub fn following(&self) -> Option<FollowStatus> {
+        match &self.inner.home {
+            Home::Objects(home) => home.following(),
+            _ => None,
+        }
     }
 
     /// Sets how queries read ids: in `V()`, `E()` and `hasId()`, in parameters, and for new elements. The rule is not

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use mangrove_durable::disk::Disk;
 use mangrove_durable::durable::CheckpointStatus;
+use mangrove_durable::follow::{FollowState, FollowStatus};
 use mangrove_durable::log::{DurabilityStatus, LogState};
 use mangrove_durable::stream::log::{ObjectLogState, ObjectLogStatus};
 use mangrove_graph::{Error, Result};
 use uuid::Uuid;
 
-use crate::home::{Home, OpenDirectory, OpenHome};
+use crate::home::{Home, OpenDirectory, home_options};
+use crate::open_home::{OpenHome, RoleReport, state_name};
 use crate::options::DatabaseOptions;
 use crate::recovery::{Recovery, of_summary};
 use crate::state::Database;
@@ -51,6 +53,10 @@ pub enum LogReport {
     Directory(DurabilityStatus),
     /// Of a log in a home of objects.
     Home(ObjectLogStatus),
+    /// Of the owner's log, which this process follows.
+    Following(Box<FollowStatus>),
+    /// Of a graph that must be opened again, because its promotion has failed.
+    Lost(Error),
 }
 
 impl LogReport {
@@ -59,7 +65,14 @@ impl LogReport {
         match self {
             LogReport::Directory(log) => log.state.name(),
             LogReport::Home(log) => log.state.name(),
+            LogReport::Following(status) => state_name(&status.state),
+            LogReport::Lost(_) => "lost",
         }
+    }
+
+    /// Returns true if this process follows the owner of the graph.
+    pub fn is_followed(&self) -> bool {
+        matches!(self, LogReport::Following(_))
     }
 
     /// Returns true if the log accepts commits.
@@ -85,38 +98,55 @@ impl LogReport {
                 }
                 ObjectLogState::Closed => Some("the graph is being closed".to_owned()),
             },
+            LogReport::Following(status) => Some(match &status.state {
+                FollowState::Following | FollowState::OwnerClosed => {
+                    "this server follows the owner of the graph and only reads; to make it the owner: mangrove promote"
+                        .to_owned()
+                }
+                FollowState::Stopped { error } => error.message().to_owned(),
+            }),
+            LogReport::Lost(error) => Some(error.message().to_owned()),
         }
     }
 
-    /// Every commit up to this timestamp is durable.
+    /// Every commit up to this timestamp is durable, and a follower has it.
     pub fn durable_ts(&self) -> u64 {
         match self {
             LogReport::Directory(log) => log.durable_ts,
             LogReport::Home(log) => log.durable_ts,
+            LogReport::Following(status) => status.applied_ts,
+            LogReport::Lost(_) => 0,
         }
     }
 
-    /// Bytes that were written.
+    /// Bytes that were written; of a follower: read.
     pub fn bytes(&self) -> u64 {
         match self {
             LogReport::Directory(log) => log.bytes,
             LogReport::Home(log) => log.counts.bytes,
+            LogReport::Following(status) => status.bytes,
+            LogReport::Lost(_) => 0,
         }
     }
 
-    /// Writes, each of which makes a group of commits durable: batches with one sync in a directory, objects in a home.
+    /// Writes, each of which makes a group of commits durable: batches with one sync in a directory, objects in a
+    /// home; of a follower: objects that were read.
     pub fn writes(&self) -> u64 {
         match self {
             LogReport::Directory(log) => log.batches,
             LogReport::Home(log) => log.counts.objects,
+            LogReport::Following(status) => status.objects,
+            LogReport::Lost(_) => 0,
         }
     }
 
-    /// Commits that were written.
+    /// Commits that were written; of a follower: redone.
     pub fn commits(&self) -> u64 {
         match self {
             LogReport::Directory(log) => log.commits,
             LogReport::Home(log) => log.counts.commits,
+            LogReport::Following(status) => status.commits,
+            LogReport::Lost(_) => 0,
         }
     }
 }
@@ -128,7 +158,8 @@ pub struct Durability {
     pub location: Location,
     /// The identity of the database, drawn when it was created.
     pub database: Uuid,
-    /// Counts the openings of the database: the fencing epoch of a directory, or the incarnation in a home.
+    /// Counts the openings of the database: the fencing epoch of a directory, or the incarnation in a home. Of a follower:
+    /// the owner's.
     pub epoch: u64,
     /// The state of the log.
     pub log: LogReport,
@@ -166,8 +197,8 @@ impl Database {
     /// Takes over or creates the graph in a home of the caller, for tests on homes that fail on demand.
     #[doc(hidden)]
     pub fn open_in(home: Arc<dyn mangrove_durable::home::Home>, options: &DatabaseOptions) -> Result<Self> {
-        let home = OpenHome::on(home, options, &|_| {})?;
-        Ok(Self::assemble(options, home.durable().manager().clone(), Home::Objects(home)))
+        let home = OpenHome::own(home, &home_options(options), &|_| {})?;
+        Ok(Self::assemble(options, home.manager().clone(), Home::Objects(Box::new(home))))
     }
 
     /// Takes a checkpoint on this thread while writers continue. Returns a report about its files; `None` if nothing
@@ -175,7 +206,7 @@ impl Database {
     pub fn checkpoint(&self) -> Result<Option<mangrove_durable::checkpoint::CheckpointReport>> {
         match &self.inner.home {
             Home::Directory(directory) => directory.durable.checkpoint(),
-            Home::Objects(home) => home.durable().checkpoint(),
+            Home::Objects(home) => home.checkpoint(),
             Home::Memory | Home::ReadOnly { .. } => Err(Error::unsupported(
                 "a graph in memory, or one that was opened to be read, has no checkpoints; open a directory or a home to \
                  have one that outlives its process",
@@ -199,10 +230,16 @@ impl Database {
                 durability(location, durable.database(), durable.epoch(), log, durable.checkpoint_status())
             }
             Home::Objects(home) => {
-                let durable = home.durable();
-                let log = LogReport::Home(durable.log_status());
-                let location = Location::Home(durable.describe().trim_end_matches('/').to_owned());
-                durability(location, durable.database(), durable.incarnation(), log, durable.checkpoint_status())
+                let (epoch, log, checkpoint) = match home.report() {
+                    RoleReport::Owner { incarnation, log, checkpoint } => {
+                        (incarnation, LogReport::Home(log), checkpoint)
+                    }
+                    RoleReport::Following(status) => {
+                        (status.incarnation, LogReport::Following(Box::new(status)), CheckpointStatus::default())
+                    }
+                    RoleReport::Lost(error) => (0, LogReport::Lost(error), CheckpointStatus::default()),
+                };
+                durability(Location::Home(home.address().to_owned()), home.database(), epoch, log, checkpoint)
             }
         }
     }
@@ -212,7 +249,7 @@ impl Database {
         match &self.inner.home {
             Home::Memory => None,
             Home::Directory(directory) => Some(of_summary(directory.durable.recovery())),
-            Home::Objects(home) => Some(of_summary(home.durable().recovery())),
+            Home::Objects(home) => Some(home.recovery().clone()),
             Home::ReadOnly { recovery, .. } => Some(recovery.clone()),
         }
     }

@@ -5,8 +5,8 @@
 //! waits for the disk and never sees a commit that a crash could take back. Dropping the last handle closes the graph
 //! and releases the lock. Nothing must be saved then, because all acknowledged commits are in the log.
 //!
-//! A home has no lock: opening a database there takes it over from the process that has it open
-//! ([`mangrove_durable::durable_home`]). Closing it ends its log, so that the next opening need not.
+//! A home has no lock: opening a database there takes it over from the process that has it open, or follows that process
+//! (`open_home`).
 //!
 //! Settings of the running database belong to the process and are not kept in the directory: most depend on the machine
 //! or serve an experiment, and a restart takes back a mistake.
@@ -15,12 +15,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use mangrove_durable::disk::{Disk, DiskError, LocalDisk};
 use mangrove_durable::durable::{Durable, DurableOptions};
-use mangrove_durable::durable_home::{DurableHome, DurableHomeOptions};
-use mangrove_durable::home::address;
+use mangrove_durable::durable_home::DurableHomeOptions;
 use mangrove_durable::lock::DirectoryLock;
 use mangrove_durable::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR};
 use mangrove_durable::reading;
@@ -28,14 +26,12 @@ use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_txn::TransactionManager;
 
+use crate::open_home::OpenHome;
 use crate::options::{DatabaseOptions, DurabilityOptions};
 use crate::recovery::{Recovery, of_summary};
 
 /// The entries that a database's directory may have.
 const ENTRIES: [&str; 6] = ["LOCK", MANIFEST_DIR, CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, "wal", "lost+found"];
-
-/// How long closing a graph waits until its home has confirmed the end of the log.
-const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
 /// The storage of a graph.
 pub(crate) enum Home {
@@ -43,53 +39,10 @@ pub(crate) enum Home {
     Memory,
     /// In a directory that commits are written to.
     Directory(Box<OpenDirectory>),
-    /// In a home of objects that commits are written to.
-    Objects(OpenHome),
+    /// In a home of objects.
+    Objects(Box<OpenHome>),
     /// In a directory that is read and not changed.
     ReadOnly { recovery: Recovery, _lock: DirectoryLock },
-}
-
-/// An open home of objects.
-pub(crate) struct OpenHome {
-    /// Present until this is dropped.
-    durable: Option<DurableHome>,
-}
-
-impl OpenHome {
-    /// Takes over or creates the database in the home at an address.
-    pub(crate) fn open(
-        address: &str,
-        options: &DatabaseOptions,
-        progress: &(dyn Fn(RecoveryProgress) + Sync),
-    ) -> Result<Self> {
-        Self::on(address::open(address)?, options, progress)
-    }
-
-    /// Takes over or creates the database in a home.
-    pub(crate) fn on(
-        home: Arc<dyn mangrove_durable::home::Home>,
-        options: &DatabaseOptions,
-        progress: &(dyn Fn(RecoveryProgress) + Sync),
-    ) -> Result<Self> {
-        let DurabilityOptions { object_log, create, .. } = options.durability;
-        let options =
-            DurableHomeOptions { graph: durable_options(options), log: object_log, create, ..Default::default() };
-        Ok(OpenHome { durable: Some(DurableHome::open(home, &options, progress)?) })
-    }
-
-    pub(crate) fn durable(&self) -> &DurableHome {
-        self.durable.as_ref().expect("it is taken only when this is dropped")
-    }
-}
-
-impl Drop for OpenHome {
-    fn drop(&mut self) {
-        let Some(durable) = self.durable.take() else { return };
-        let place = durable.describe();
-        if let Err(error) = durable.close(CLOSE_WAIT) {
-            tracing::warn!(place, "the log was not ended: {error}");
-        }
-    }
 }
 
 /// An open directory. Fields are dropped in this order: the lock last.
@@ -135,6 +88,12 @@ impl Home {
         let (manager, recovery) = reading::open_to_read(&disk, &durable_options(options), progress)?;
         Ok((manager, Home::ReadOnly { recovery: of_summary(&recovery), _lock: lock }))
     }
+}
+
+/// The options of a database in a home of objects.
+pub(crate) fn home_options(options: &DatabaseOptions) -> DurableHomeOptions {
+    let DurabilityOptions { object_log, create, .. } = options.durability;
+    DurableHomeOptions { graph: durable_options(options), log: object_log, create, ..DurableHomeOptions::default() }
 }
 
 fn durable_options(options: &DatabaseOptions) -> DurableOptions {

@@ -34,7 +34,7 @@
 //! | scripts | [`script`] | `transaction`, `retry` |
 //! | services of `call()` | [`services`] | `management`, `schema`, `upsert`, `durability` |
 //! | loading | `bulk`, `load_sink`, `upsert`, `files` | `state` |
-//! | directories, homes | `home`, `recovery`, `durability`, `inspect`, `verify` | `options`, `state` |
+//! | directories, homes | `home`, `open_home`, `recovery`, `durability`, `inspect`, `verify` | `options`, `state` |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -50,6 +50,7 @@ mod load_sink;
 mod management;
 #[cfg(feature = "virtual-nodes")]
 mod nodes;
+mod open_home;
 mod options;
 mod query;
 mod recovery;
@@ -73,6 +74,7 @@ pub use mangrove_durable::checkpoint::CheckpointReport;
 #[doc(hidden)]
 pub use mangrove_durable::disk::{Disk, SimDisk};
 pub use mangrove_durable::durable::CheckpointStatus;
+pub use mangrove_durable::follow::{FollowRequests, FollowState, FollowStatus, FollowTrouble};
 pub use mangrove_durable::home::address::is_address as is_home_address;
 pub use mangrove_durable::log::read::{LogEnd, TornTail};
 pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIME_BOUNDS_US};

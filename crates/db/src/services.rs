@@ -135,6 +135,13 @@ pub const DATABASE_SERVICES: &[Service] = &[
         OnDatabase(reports::plans),
     ),
     service(
+        "mangrove.promote",
+        "make this server, which follows the owner of the graph, the owner",
+        Admin,
+        &[],
+        OnDatabase(durability::promote),
+    ),
+    service(
         "mangrove.schema.drop",
         "drop the rule with this number",
         Admin,

@@ -26,7 +26,7 @@ pub use self::manage::{
     CheckpointArgs, ConfigCommand, IndexCommand, InspectCommand, RuleArgs, SchemaCommand, VerifyArgs,
 };
 pub use self::query::{QueryArgs, RunArgs};
-pub use self::server::{GraphCommand, KillArgs, QueriesArgs, ServerArgs, UserCommand};
+pub use self::server::{GraphCommand, KillArgs, PromoteArgs, QueriesArgs, ServerArgs, UserCommand};
 pub use self::stats::StatsArgs;
 
 use self::manage::{CONFIG_HELP, INDEX_HELP, INSPECT_HELP, SCHEMA_HELP};
@@ -94,6 +94,8 @@ pub enum Command {
     Config(ConfigCommand),
     /// Take a checkpoint: write all changes to the data files, so that recovery need not read the log
     Checkpoint(CheckpointArgs),
+    /// Make a server that follows the owner of its graph the owner
+    Promote(PromoteArgs),
     /// Check a database: every checksum, both directions of every edge, every index
     Verify(VerifyArgs),
     /// Look inside a graph: its memory, log, checkpoints and files

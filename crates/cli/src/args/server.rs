@@ -1,4 +1,4 @@
-//! The command lines of `mangrove graph`, `queries`, `kill` and `user`: what an administrator does to a server.
+//! The command lines of `mangrove graph`, `queries`, `kill`, `promote` and `user`: what an administrator does to a server.
 
 use std::path::PathBuf;
 
@@ -102,6 +102,23 @@ pub struct KillArgs {
 
 fn query_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "a query is named by its number, as `mangrove queries` shows it".to_owned())
+}
+
+const PROMOTE_HELP: &str = "\
+The server runs with --follow. The owner before it acknowledges no further commit and serves no more
+reads, whether it has died, hangs, or runs. Clients of this server go on, and may write.
+
+Examples:
+  mangrove serve --follow s3://graphs/social
+  mangrove promote --url ws://127.0.0.1:8182/gremlin";
+
+/// `mangrove promote`.
+#[derive(Args, Debug)]
+#[command(after_help = PROMOTE_HELP)]
+pub struct PromoteArgs {
+    /// The server.
+    #[command(flatten)]
+    pub server: ServerArgs,
 }
 
 /// `mangrove user`.

@@ -9,8 +9,8 @@ use mangrove::{Error, Parameters, Result, Value};
 use super::store;
 use crate::args::ServerAddress;
 use crate::args::{
-    CheckpointArgs, ConfigCommand, GraphArgs, GraphCommand, IndexCommand, InspectCommand, KillArgs, QueriesArgs,
-    RuleArgs, SchemaCommand, ServerArgs, TargetArgs,
+    CheckpointArgs, ConfigCommand, GraphArgs, GraphCommand, IndexCommand, InspectCommand, KillArgs, PromoteArgs,
+    QueriesArgs, RuleArgs, SchemaCommand, ServerArgs, TargetArgs,
 };
 use crate::connection::{Connection, Unnamed};
 use crate::output::ResultFormat;
@@ -217,6 +217,11 @@ pub fn kill(args: &KillArgs) -> Result<(), Failure> {
 /// `mangrove checkpoint`.
 pub fn checkpoint(args: &CheckpointArgs) -> Result<(), Failure> {
     ServiceCall::new("mangrove.checkpoint").print(&args.target, args.format)
+}
+
+/// `mangrove promote`.
+pub fn promote(args: &PromoteArgs) -> Result<(), Failure> {
+    ServiceCall::new("mangrove.promote").send(&args.server)
 }
 
 /// `mangrove config`.

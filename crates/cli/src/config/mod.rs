@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use mangrove::{Error, ErrorKind, ExecutorOptions, IdRule, Isolation, Result};
+use mangrove::{Error, ErrorKind, ExecutorOptions, IdRule, Isolation, Result, is_home_address};
 use mangrove_server::{TlsFiles, UsersSource};
 use mangrove_server::{check_graph_name, default_sources, isolation_name, isolation_of};
 use toml::Value;
@@ -39,7 +39,7 @@ const LOAD: &str = "load";
 const GRAPHS: &str = "graphs";
 
 /// The keys of a table `[graphs.NAME]`.
-const GRAPH_KEYS: [&str; 7] = ["data", "ids", "io_directory", LOAD, "map", "memory_limit", "sources"];
+const GRAPH_KEYS: [&str; 8] = ["data", "follow", "ids", "io_directory", LOAD, "map", "memory_limit", "sources"];
 
 /// The configuration of a server: its settings and its graphs.
 #[derive(Debug)]
@@ -57,8 +57,10 @@ pub struct Setup {
 pub struct GraphSetup {
     /// Its name.
     pub name: String,
-    /// Its directory.
+    /// Its directory or address.
     pub data: Option<String>,
+    /// Its address, if its owner is to be followed.
+    pub follow: Option<String>,
     /// The files to load at start, if it is empty.
     pub load: Vec<PathBuf>,
     /// The mapping for them.
@@ -149,6 +151,9 @@ impl GraphSetup {
         if let Some(data) = &self.data {
             let _ = writeln!(text, "{comment}data = {}", string(data));
         }
+        if let Some(follow) = &self.follow {
+            let _ = writeln!(text, "{comment}follow = {}", string(follow));
+        }
         if !self.load.is_empty() {
             let _ = writeln!(text, "{comment}{}", self.loaded());
         }
@@ -217,6 +222,7 @@ fn with_main(options: &Options, load: Vec<PathBuf>, mut graphs: Vec<GraphSetup>)
     let main = GraphSetup {
         name: MAIN.to_owned(),
         data: options.data.clone(),
+        follow: options.follow.clone(),
         load,
         map: options.map.clone(),
         memory_limit: options.memory_limit,
@@ -224,7 +230,7 @@ fn with_main(options: &Options, load: Vec<PathBuf>, mut graphs: Vec<GraphSetup>)
         io_directory: None,
         sources: MAIN_SOURCES.map(|(name, isolation)| (name.to_owned(), isolation)).to_vec(),
     };
-    let is_asked_for = main.data.is_some() || !main.load.is_empty();
+    let is_asked_for = main.data.is_some() || main.follow.is_some() || !main.load.is_empty();
     let is_free = first_shared_source(&main, &graphs).is_none() && graphs.iter().all(|graph| graph.name != MAIN);
     if is_asked_for || is_free {
         graphs.insert(0, main);
@@ -345,6 +351,7 @@ fn named_graph(name: &str, value: Value, folder: &Path) -> Result<GraphSetup, Co
     let mut graph = GraphSetup {
         name,
         data: None,
+        follow: None,
         load: Vec::new(),
         map: None,
         memory_limit: None,
@@ -369,6 +376,7 @@ impl GraphSetup {
                 let is_path = !location.contains(':');
                 self.data = Some(if is_path { folder.join(location).to_string_lossy().into_owned() } else { location });
             }
+            "follow" => self.follow = Some(scalar(key, value)?),
             LOAD => self.load = paths(key, value, folder)?,
             "map" => self.map = Some(folder.join(scalar(key, value)?)),
             "memory_limit" => {
@@ -441,6 +449,22 @@ fn check_directories(options: &Options, graphs: &[GraphSetup]) -> Result<()> {
     Ok(())
 }
 
+/// A graph that is followed has no other place, and nothing is loaded into it.
+fn check_followed(graph: &GraphSetup) -> Result<()> {
+    let Some(address) = &graph.follow else { return Ok(()) };
+    let wrong = |what: &str| Err(Error::invalid(format!("the graph {}: {what}", graph.name)));
+    match graph {
+        _ if !is_home_address(address) => {
+            wrong(&format!("`follow` has `{address}`, which is no address; write s3://BUCKET/DIRECTORY"))
+        }
+        GraphSetup { data: Some(_), .. } => {
+            wrong("`data` and `follow` are both set; `data` would take the graph over, `follow` leaves it to its owner")
+        }
+        GraphSetup { load, .. } if !load.is_empty() => wrong("`load` and `follow` are both set; its owner loads files"),
+        _ => Ok(()),
+    }
+}
+
 /// Fails if a graph has no traversal source, or if a name or a source stands for two graphs.
 fn check_graphs(graphs: &[GraphSetup]) -> Result<()> {
     for (at, graph) in graphs.iter().enumerate() {
@@ -451,6 +475,7 @@ fn check_graphs(graphs: &[GraphSetup]) -> Result<()> {
                 graph.name
             )));
         }
+        check_followed(graph)?;
         if let Some(source) = first_shared_source(graph, &graphs[at + 1..]) {
             return Err(Error::invalid(format!(
                 "the traversal source {source} is given to the graph {} and to another one: rename one of them",

@@ -52,19 +52,33 @@ pub fn open_with(
     missing: Missing,
     mut options: DatabaseOptions,
 ) -> Result<Opened> {
+    options.durability.create = missing == Missing::Create;
+    let location = data.unwrap_or(DATA_DEFAULT);
+    showing(memory_limit, options, |options, show| match missing {
+        Missing::ReadOnly if location != DATA_DEFAULT => Database::open_to_read(location, options, show),
+        // A question does not take the graph over from the server that has it open.
+        Missing::Refuse if is_home_address(location) => Database::open_to_read(location, options, show),
+        _ => Database::open_with_progress(location, options, show),
+    })
+}
+
+/// Follows the owner of the graph at an address.
+pub fn follow_with(address: &str, memory_limit: Option<Size>, options: DatabaseOptions) -> Result<Opened> {
+    showing(memory_limit, options, |options, show| Database::follow(address, options, show))
+}
+
+/// Opens a graph with a bar of its progress.
+fn showing(
+    memory_limit: Option<Size>,
+    mut options: DatabaseOptions,
+    open: impl FnOnce(&DatabaseOptions, &(dyn Fn(RecoveryProgress) + Sync)) -> Result<Database>,
+) -> Result<Opened> {
     if let Some(limit) = memory_limit {
         options.memory_limit_bytes = limit.bytes;
     }
-    options.durability.create = missing == Missing::Create;
     let stopwatch = Stopwatch::start();
     let bar = RecoveryBar::new();
-    let (location, show) = (data.unwrap_or(DATA_DEFAULT), |progress| bar.show(progress));
-    let opened = match missing {
-        Missing::ReadOnly if location != DATA_DEFAULT => Database::open_to_read(location, &options, &show),
-        // A question does not take the graph over from the server that has it open.
-        Missing::Refuse if is_home_address(location) => Database::open_to_read(location, &options, &show),
-        _ => Database::open_with_progress(location, &options, &show),
-    };
+    let opened = open(&options, &|progress| bar.show(progress));
     bar.0.finish_and_clear();
     Ok(Opened { database: opened?, seconds: stopwatch.elapsed().as_secs_f64() })
 }

@@ -79,10 +79,13 @@ fn logged(args: &ServeArgs, setup: Setup, logging: &Logging) -> Result<(), Failu
         .map_err(|e| Error::new(ErrorKind::Io, format!("the server's threads could not be started: {e}")))?;
     // Listens before recovery and loading, which may take minutes. Until then, `/health` says that the server is
     // starting.
-    let (starting, hangup) = runtime.block_on(async {
-        // A SIGHUP that arrives before the server listens is handled afterwards and does not end the process.
-        let hangup = watch(SignalKind::hangup(), "SIGHUP")?;
-        Starting::listen(setup.options.server.clone()).await.map(|starting| (starting, hangup))
+    let (starting, signals) = runtime.block_on(async {
+        // A signal that arrives before the server listens is handled afterwards and does not end the process.
+        let signals = Signals {
+            hangup: watch(SignalKind::hangup(), "SIGHUP")?,
+            promote: watch(SignalKind::user_defined1(), "SIGUSR1")?,
+        };
+        Starting::listen(setup.options.server.clone()).await.map(|starting| (starting, signals))
     })?;
     if !Executors::configure_shared(setup.options.executors) {
         return Err(Error::bug("a query ran before the executors had their options").into());
@@ -93,7 +96,12 @@ fn logged(args: &ServeArgs, setup: Setup, logging: &Logging) -> Result<(), Failu
         let shared = Arc::clone(&engine);
         let server = starting.ready(shared).await?;
         let reload = Reload::new(args.clone(), setup, server.limits(), Arc::clone(&engine));
-        serve(server, scheme, on_hangup(hangup, reload, logging.audit.clone())).await
+        let promoted = on_promote(signals.promote, Arc::clone(&engine));
+        let reloaded = on_hangup(signals.hangup, reload, logging.audit.clone());
+        serve(server, scheme, async {
+            tokio::join!(reloaded, promoted);
+        })
+        .await
     });
     // Queries that still run after the drain time are abandoned.
     runtime.shutdown_background();
@@ -109,7 +117,7 @@ fn logged(args: &ServeArgs, setup: Setup, logging: &Logging) -> Result<(), Failu
 /// Takes the last checkpoint, so that the next start is quick. If it fails nothing is lost: every acknowledged commit
 /// is in the log.
 fn checkpoint(name: &str, database: &Database) {
-    if database.durability().is_none() {
+    if database.durability().is_none() || database.following().is_some() {
         return;
     }
     match database.checkpoint() {
@@ -121,13 +129,19 @@ fn checkpoint(name: &str, database: &Database) {
     }
 }
 
+/// Signals that do not end the server.
+struct Signals {
+    hangup: Signal,
+    promote: Signal,
+}
+
 async fn serve(
     server: Server,
     scheme: &str,
-    on_hangup: impl Future<Output = ()> + Send + 'static,
+    on_signals: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Failure> {
     let stop = stop_signal()?;
-    let hangups = tokio::spawn(on_hangup);
+    let signals = tokio::spawn(on_signals);
     let address = server.local_address()?;
     // The one line on standard output is for programs that start a server and need its address. The log has the same as
     // an event.
@@ -139,8 +153,8 @@ async fn serve(
     notify::tell(notify::READY);
     let served = server.serve(stop).await;
     // It holds the graphs, which are closed next.
-    hangups.abort();
-    let _ = hangups.await;
+    signals.abort();
+    let _ = signals.await;
     Ok(served?)
 }
 
@@ -180,8 +194,10 @@ fn opener(
 fn filled(graph: &GraphSetup, options: &Options, budget: &MemoryBudget) -> Result<Database> {
     let (durability, memory_budget) = (options.durability.clone(), budget.clone());
     let opened = DatabaseOptions { durability, memory_budget, ..DatabaseOptions::default() };
-    let Opened { database, seconds } =
-        graphs::open_with(graph.data.as_deref(), graph.memory_limit, graphs::Missing::Create, opened)?;
+    let Opened { database, seconds } = match &graph.follow {
+        Some(address) => graphs::follow_with(address, graph.memory_limit, opened)?,
+        None => graphs::open_with(graph.data.as_deref(), graph.memory_limit, graphs::Missing::Create, opened)?,
+    };
     tell_recovery(&database, seconds);
     options.graph_settings.apply(&database)?;
     database.set_id_rule(graph.ids);
@@ -232,6 +248,20 @@ fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static> {
 
 fn watch(kind: SignalKind, name: &str) -> Result<Signal> {
     signal(kind).map_err(|e| Error::new(ErrorKind::Io, format!("cannot watch for {name}: {e}")))
+}
+
+/// At every SIGUSR1, makes the server the owner of the graphs whose owner it follows.
+async fn on_promote(mut promote: Signal, engine: Arc<DatabaseEngine>) {
+    while promote.recv().await.is_some() {
+        let followed = engine.databases().into_iter().filter(|(_, database)| database.following().is_some());
+        for (graph, database) in followed {
+            // The outcome is logged there.
+            let promoted = tokio::task::spawn_blocking(move || database.promote()).await;
+            if let Ok(Err(error)) = promoted {
+                tracing::error!(%graph, "SIGUSR1: the server did not become the owner: {error}");
+            }
+        }
+    }
 }
 
 /// At every SIGHUP, opens the audit log again and reads the settings again. Users and certificates are watched

@@ -34,6 +34,8 @@ pub struct Options {
     pub executors: ExecutorOptions,
     /// The directory of the main graph, or its address.
     pub data: Option<String>,
+    /// The address of the main graph, if its owner is to be followed.
+    pub follow: Option<String>,
     /// The mapping for files that are loaded into it.
     pub map: Option<PathBuf>,
     /// The directory of the graphs that administrators create.
@@ -128,6 +130,7 @@ impl Options {
             engine: EngineLimits::default(),
             executors: ExecutorOptions::default(),
             data: None,
+            follow: None,
             map: None,
             graphs_dir: None,
             memory_budget: None,
@@ -179,6 +182,9 @@ pub const SETTINGS: &[Setting] = settings! {
     "data" "DIR" data:
         "The directory of the main graph, or its address, as s3://BUCKET/DIRECTORY; `memory:` is a new, empty graph that \
          ends with the process";
+    "follow" "ADDRESS" follow:
+        "The address of the main graph, as s3://BUCKET/DIRECTORY, if another server is its owner: this one follows it, \
+         serves reads, and becomes the owner when it is told to (`mangrove promote`, or the signal SIGUSR1)";
     "map" "FILE" map: "A mapping: what the columns of loaded tables mean, if their headers do not say it";
     "graphs_dir" "DIR" graphs_dir: "The directory of the graphs that administrators create";
     "io_directory" "DIR" graph_settings.io_directory:

@@ -1,4 +1,4 @@
-//! The services `mangrove.checkpoint` and `mangrove.durability`.
+//! The services `mangrove.checkpoint`, `mangrove.durability` and `mangrove.promote`.
 
 use mangrove_durable::checkpoint::CheckpointReport;
 use mangrove_graph::{Result, Value};
@@ -25,6 +25,12 @@ fn taken(report: &CheckpointReport) -> Value {
     ])
 }
 
+/// Makes the process, which follows the owner of the graph, the owner. Returns the row of `mangrove.durability`.
+pub(super) fn promote(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    database.promote()?;
+    state(database, arguments)
+}
+
 /// Returns one row with the state of log and checkpoints. For a graph in memory, the row has only the mode.
 pub(super) fn state(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
     let Some(durability) = database.durability() else { return Ok(vec![row([("mode", "memory".into())])]) };
@@ -32,6 +38,7 @@ pub(super) fn state(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>
     let Durability { location, database, epoch, log, lag, checkpoint } = &durability;
     let (mode, place) = match location {
         Location::Directory(_) => ("local", "directory"),
+        Location::Home(_) if durability.log.is_followed() => ("follow", "home"),
         Location::Home(_) => ("object", "home"),
     };
     let mut fields = vec![
@@ -60,6 +67,14 @@ pub(super) fn state(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>
             ("waiting_commits", count(log.waiting_commits)),
             ("unproved_reads", count(log.unproved_reads)),
         ]),
+        LogReport::Following(status) => fields.extend([
+            ("log_objects", count(status.objects)),
+            ("behind_milliseconds", count(status.since_current.as_millis() as u64)),
+            ("delay_milliseconds", status.delay.map_or(Value::Null, |delay| count(delay.as_millis() as u64))),
+            ("requests", count(status.requests.objects + status.requests.manifests + status.requests.packs)),
+            ("trouble", status.trouble.as_ref().map_or(Value::Null, |trouble| trouble.error.message().into())),
+        ]),
+        LogReport::Lost(_) => {}
     }
     fields.extend([
         ("log_bytes_since_checkpoint", count(checkpoint.log_bytes)),

@@ -21,7 +21,7 @@ const LOG_BYTES_MIN: u64 = 64 << 20;
 const LOOKS_AFTER_FAILURE: u32 = 20;
 
 /// The status of checkpoints.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CheckpointStatus {
     /// Checkpoints taken since the graph was opened.
     pub taken: u64,

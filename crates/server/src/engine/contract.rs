@@ -5,6 +5,7 @@
 //! engine back while the client is slow. If a request fails after it has begun to write, its transaction fails with it
 //! ([`EngineTransaction::fail_since`]).
 
+use mangrove::FollowStatus;
 pub use mangrove::script::ResultSink;
 use mangrove_graph::{Error, MemoryBudget, Result};
 use smol_str::SmolStr;
@@ -38,6 +39,11 @@ pub trait Engine: Send + Sync + 'static {
     /// The graphs that the caller may read and that take no writes now, each as the name of its first source and the
     /// cause. For `/health`.
     fn read_only(&self, _caller: &Caller) -> Vec<(SmolStr, String)> {
+        Vec::new()
+    }
+
+    /// The graphs that the caller may read and whose owner, another process, this server follows. For `/health`.
+    fn following(&self, _caller: &Caller) -> Vec<(SmolStr, FollowStatus)> {
         Vec::new()
     }
 

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::{
-    Database, DatabaseOptions, Isolation, MemoryBudget, QueryLimits, QueryOptions, ServicesHandle, Tenant, Transaction,
-    TransactionOptions,
+    Database, DatabaseOptions, FollowState, FollowStatus, Isolation, MemoryBudget, QueryLimits, QueryOptions,
+    ServicesHandle, Tenant, Transaction, TransactionOptions,
 };
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, Result, Value};
@@ -224,6 +224,13 @@ impl Engine for DatabaseEngine {
         self.graphs(caller).into_iter().filter_map(cause).collect()
     }
 
+    fn following(&self, caller: &Caller) -> Vec<(SmolStr, FollowStatus)> {
+        self.graphs(caller)
+            .into_iter()
+            .filter_map(|(name, graph)| Some((name, graph.database().following()?)))
+            .collect()
+    }
+
     fn running(&self, caller: &Caller) -> Vec<RunningQuery> {
         self.state.queries.seen_by(caller)
     }
@@ -378,6 +385,9 @@ impl GraphWork {
 /// The cause for which a graph takes no writes, if it takes none.
 fn read_only_cause(database: &Database) -> Option<String> {
     let durability = database.durability();
+    // A follower only reads as long as all is well.
+    let is_meant = |status: &FollowStatus| !matches!(status.state, FollowState::Stopped { .. });
+    let durability = durability.filter(|_| !database.following().as_ref().is_some_and(is_meant));
     let of_log = durability.and_then(|durability| durability.read_only_cause());
     of_log.or_else(|| database.check_memory().err().map(|error| error.message().to_owned()))
 }

@@ -18,6 +18,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use mangrove::FollowStatus;
 use serde_json::json;
 use smol_str::SmolStr;
 
@@ -190,6 +191,7 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
 /// The health of the server, one of:
 ///
 /// - `ok`;
+/// - `following`, with status 200, if the owner of a graph is another process, which this one follows;
 /// - `read-only`, with the reasons for the graphs that the caller may read, and with status 200 since queries are
 ///   answered;
 /// - `closing`, with status 503, so that a load balancer sends no more clients here.
@@ -198,20 +200,39 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
 async fn health(State(shared): State<Arc<Shared>>, caller: Option<Extension<Caller>>) -> Response {
     // Every client may know that some graph takes no writes; which one, and why, only its readers may (SERVER-3).
     let is_writable = shared.engine.read_only(&Caller::anybody("")).is_empty();
-    let (code, status) = match (shared.shutdown().phase() > ShutdownPhase::Serving, is_writable) {
-        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
-        (false, false) => (StatusCode::OK, "read-only"),
-        (false, true) => (StatusCode::OK, "ok"),
+    let follows = !shared.engine.following(&Caller::anybody("")).is_empty();
+    let (code, status) = match (shared.shutdown().phase() > ShutdownPhase::Serving, is_writable, follows) {
+        (true, ..) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
+        (false, false, _) => (StatusCode::OK, "read-only"),
+        (false, true, true) => (StatusCode::OK, "following"),
+        (false, true, false) => (StatusCode::OK, "ok"),
     };
     let Some(Extension(caller)) = caller else { return (code, Json(json!({ "status": status }))).into_response() };
     let causes: serde_json::Map<_, _> =
         shared.engine.read_only(&caller).into_iter().map(|(graph, cause)| (graph.to_string(), cause.into())).collect();
+    let following: serde_json::Map<_, _> = shared
+        .engine
+        .following(&caller)
+        .into_iter()
+        .map(|(graph, status)| (graph.to_string(), followed(&status)))
+        .collect();
     let body = json!({
         "status": status,
         "read_only": causes,
+        "following": following,
         "version": env!("CARGO_PKG_VERSION"),
         "graphs": shared.engine.sources(&caller).iter().map(|source| source.as_str()).collect::<Vec<_>>(),
         "sessions": shared.sessions.open_count(),
     });
     (code, Json(body)).into_response()
+}
+
+/// A graph whose owner is another process.
+fn followed(status: &FollowStatus) -> serde_json::Value {
+    json!({
+        "owner": status.incarnation,
+        "behind_ms": status.since_current.as_millis() as u64,
+        "delay_ms": status.delay.map(|delay| delay.as_millis() as u64),
+        "trouble": status.trouble.as_ref().map(|trouble| trouble.error.message()),
+    })
 }

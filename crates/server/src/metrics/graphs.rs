@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mangrove::{
-    AbortCause, Database, Durability, DurabilityStatus, GarbageReport, LogReport, MemoryReport, ObjectLogStatus,
-    PlanCacheReport, SYNC_TIME_BOUNDS_US, TransactionCounters,
+    AbortCause, Database, Durability, DurabilityStatus, FollowState, FollowStatus, GarbageReport, LogReport,
+    MemoryReport, ObjectLogStatus, PlanCacheReport, SYNC_TIME_BOUNDS_US, TransactionCounters,
 };
 use mangrove_graph::{Error, Result};
 use parking_lot::Mutex;
@@ -198,6 +198,33 @@ const HOME_METRICS: &[HomeMetric] = &[
     ),
 ];
 
+/// A metric of a graph whose owner this process follows.
+type FollowMetric = (&'static str, MetricKind, &'static str, fn(&FollowStatus) -> f64);
+
+const FOLLOW_METRICS: &[FollowMetric] = &[
+    (
+        "mangrove_follow_running",
+        Gauge,
+        "Whether the owner of the graph is followed: 1, or 0 after an error.",
+        |status| f64::from(u8::from(!matches!(status.state, FollowState::Stopped { .. }))),
+    ),
+    ("mangrove_follow_behind_seconds", Gauge, "The time since all commits were there that the home had.", |status| {
+        status.since_current.as_secs_f64()
+    }),
+    (
+        "mangrove_follow_delay_seconds",
+        Gauge,
+        "From the last put of the owner to its commits' being readable here.",
+        |status| status.delay.unwrap_or_default().as_secs_f64(),
+    ),
+    ("mangrove_follow_commits_total", Counter, "Commits of the owner that were redone.", |status| {
+        status.commits as f64
+    }),
+    ("mangrove_follow_requests_total", Counter, "Requests to the home.", |status| {
+        (status.requests.objects + status.requests.manifests + status.requests.packs) as f64
+    }),
+];
+
 /// The metrics of graphs that outlive their process.
 fn durability(text: &mut Exposition, readings: &[GraphReading<'_>]) {
     let durable: Vec<(&str, &Durability)> =
@@ -211,28 +238,32 @@ fn durability(text: &mut Exposition, readings: &[GraphReading<'_>]) {
             family.sample(&[("graph", graph)], value(durability));
         }
     }
-    let (mut in_directories, mut in_homes) = (Vec::new(), Vec::new());
+    let (mut in_directories, mut in_homes, mut followed) = (Vec::new(), Vec::new(), Vec::new());
     for (graph, durability) in &durable {
         match (&durability.log, durability.location.directory()) {
             (LogReport::Home(log), _) => in_homes.push((*graph, log)),
             (LogReport::Directory(log), Some(directory)) => in_directories.push((*graph, directory, *durability, log)),
-            (LogReport::Directory(_), None) => {}
+            (LogReport::Following(status), _) => followed.push((*graph, &**status)),
+            (LogReport::Directory(_) | LogReport::Lost(_), _) => {}
         }
     }
-    if !in_homes.is_empty() {
-        of_homes(text, &in_homes);
-    }
+    numbers(text, HOME_METRICS, &in_homes);
+    numbers(text, FOLLOW_METRICS, &followed);
     if !in_directories.is_empty() {
         of_directories(text, &in_directories);
     }
 }
 
-/// The metrics of graphs in homes.
-fn of_homes(text: &mut Exposition, graphs: &[(&str, &ObjectLogStatus)]) {
-    for &(name, kind, meaning, value) in HOME_METRICS {
+/// Metrics that only some graphs have.
+fn numbers<T>(
+    text: &mut Exposition,
+    metrics: &[(&'static str, MetricKind, &'static str, fn(&T) -> f64)],
+    graphs: &[(&str, &T)],
+) {
+    for &(name, kind, meaning, value) in metrics.iter().filter(|_| !graphs.is_empty()) {
         let mut family = text.family(name, kind, meaning);
-        for (graph, log) in graphs {
-            family.sample(&[("graph", graph)], value(log));
+        for (graph, of) in graphs {
+            family.sample(&[("graph", graph)], value(of));
         }
     }
 }

@@ -1,0 +1,201 @@
+//! An open home of objects: of its owner, or of a process that follows the owner and can be promoted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mangrove_durable::checkpoint::CheckpointReport;
+use mangrove_durable::durable::CheckpointStatus;
+use mangrove_durable::durable_home::{DurableHome, DurableHomeOptions};
+use mangrove_durable::follow::{FollowOptions, FollowState, FollowStatus, FollowingHome};
+use mangrove_durable::home::Home;
+use mangrove_durable::recovery::RecoveryProgress;
+use mangrove_durable::stream::log::ObjectLogStatus;
+use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_txn::TransactionManager;
+use parking_lot::RwLock;
+use uuid::Uuid;
+
+use crate::recovery::{Recovery, of_summary};
+
+/// How long closing a graph waits until its home has confirmed the end of the log.
+const CLOSE_WAIT: Duration = Duration::from_secs(5);
+
+/// An open home.
+pub(crate) struct OpenHome {
+    manager: TransactionManager,
+    database: Uuid,
+    /// Its address, for messages.
+    address: String,
+    recovery: Recovery,
+    /// Held for writing only to change the role, and for reading while a checkpoint is taken.
+    role: RwLock<Role>,
+}
+
+/// What this process is to the graph. Transactions go on when it changes.
+enum Role {
+    Owner(DurableHome),
+    Following(FollowingHome),
+    /// It becomes the owner. The status is that of the moment before.
+    Promoting(FollowStatus),
+    /// A promotion has failed, and the graph must be opened again.
+    Lost(Error),
+}
+
+/// The state and numbers of a log in a home, by the role of this process.
+pub(crate) enum RoleReport {
+    Owner { incarnation: u64, log: ObjectLogStatus, checkpoint: CheckpointStatus },
+    Following(FollowStatus),
+    Lost(Error),
+}
+
+impl OpenHome {
+    /// Takes over or creates the database in a home.
+    pub(crate) fn own(
+        home: Arc<dyn Home>,
+        options: &DurableHomeOptions,
+        progress: &(dyn Fn(RecoveryProgress) + Sync),
+    ) -> Result<Self> {
+        let address = address_of(&*home);
+        let durable = DurableHome::open(home, options, progress)?;
+        Ok(OpenHome {
+            manager: durable.manager().clone(),
+            database: durable.database(),
+            address,
+            recovery: of_summary(durable.recovery()),
+            role: RwLock::new(Role::Owner(durable)),
+        })
+    }
+
+    /// Follows the owner of the database in a home.
+    pub(crate) fn follow(
+        home: Arc<dyn Home>,
+        options: DurableHomeOptions,
+        progress: &(dyn Fn(RecoveryProgress) + Sync),
+    ) -> Result<Self> {
+        let address = address_of(&*home);
+        let options = FollowOptions { graph: options, ..FollowOptions::default() };
+        let following = FollowingHome::open(home, &options, progress)?;
+        Ok(OpenHome {
+            manager: following.manager().clone(),
+            database: following.database(),
+            address,
+            recovery: of_summary(following.recovery()),
+            role: RwLock::new(Role::Following(following)),
+        })
+    }
+
+    /// The transactions of the graph, also after a promotion.
+    pub(crate) fn manager(&self) -> &TransactionManager {
+        &self.manager
+    }
+
+    /// The id of the database.
+    pub(crate) fn database(&self) -> Uuid {
+        self.database
+    }
+
+    /// The address of the home.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// What was recovered when the graph was opened.
+    pub(crate) fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// The state and numbers of the log.
+    pub(crate) fn report(&self) -> RoleReport {
+        match &*self.role.read() {
+            Role::Owner(durable) => RoleReport::Owner {
+                incarnation: durable.incarnation(),
+                log: durable.log_status(),
+                checkpoint: durable.checkpoint_status(),
+            },
+            Role::Following(following) => RoleReport::Following(following.status()),
+            Role::Promoting(status) => RoleReport::Following(status.clone()),
+            Role::Lost(error) => RoleReport::Lost(error.clone()),
+        }
+    }
+
+    /// What is known about the following; `None` for an owner.
+    pub(crate) fn following(&self) -> Option<FollowStatus> {
+        match self.report() {
+            RoleReport::Following(status) => Some(status),
+            RoleReport::Owner { .. } | RoleReport::Lost(_) => None,
+        }
+    }
+
+    /// Takes a checkpoint, as the owner.
+    pub(crate) fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
+        match &*self.role.read() {
+            Role::Owner(durable) => durable.checkpoint(),
+            Role::Following(_) | Role::Promoting(_) => Err(Error::new(
+                ErrorKind::ReadOnly,
+                "this server follows the owner of the graph, which takes the checkpoints; ask the owner",
+            )),
+            Role::Lost(error) => Err(error.clone()),
+        }
+    }
+
+    /// Makes this process the owner. Transactions that are open go on.
+    pub(crate) fn promote(&self) -> Result<()> {
+        let mut role = self.role.write();
+        let following = match std::mem::replace(&mut *role, Role::Lost(Error::bug("a promotion has panicked"))) {
+            Role::Following(following) => following,
+            other => {
+                let refused = match &other {
+                    Role::Owner(_) => Error::invalid("this server is the owner of the graph already"),
+                    Role::Lost(error) => error.clone(),
+                    Role::Following(_) | Role::Promoting(_) => Error::invalid("this server is being promoted already"),
+                };
+                *role = other;
+                return Err(refused);
+            }
+        };
+        *role = Role::Promoting(following.status());
+        drop(role);
+        // Without the lock: reports go on meanwhile.
+        let (next, outcome) = match following.promote() {
+            Ok(durable) => {
+                let incarnation = durable.incarnation();
+                tracing::info!(place = self.address, incarnation, "became the owner of the graph");
+                (Role::Owner(durable), Ok(()))
+            }
+            Err(failed) => {
+                let next = match failed.following {
+                    Some(following) => Role::Following(*following),
+                    None => Role::Lost(failed.error.clone().and("the graph must be opened again")),
+                };
+                (next, Err(failed.error))
+            }
+        };
+        *self.role.write() = next;
+        outcome
+    }
+}
+
+impl Drop for OpenHome {
+    fn drop(&mut self) {
+        let closed = Role::Lost(Error::new(ErrorKind::Closed, "the graph was closed"));
+        if let Role::Owner(durable) = std::mem::replace(self.role.get_mut(), closed)
+            && let Err(error) = durable.close(CLOSE_WAIT)
+        {
+            tracing::warn!(place = self.address, "the log was not ended: {error}");
+        }
+    }
+}
+
+/// The address of a home, as its user would write it.
+fn address_of(home: &dyn Home) -> String {
+    home.describe("").trim_end_matches('/').to_owned()
+}
+
+/// The name of the state of a follower, in metrics and `/health`.
+pub(crate) fn state_name(state: &FollowState) -> &'static str {
+    match state {
+        FollowState::Following => "following",
+        FollowState::OwnerClosed => "owner closed",
+        FollowState::Stopped { .. } => "stopped",
+    }
+}
