@@ -29,10 +29,11 @@ test-tools: ## Check for the tools of `make test`, those of the official clients
 	@.ci/tools clients
 
 .PHONY: demo
-demo: tools ## Build, load a sample graph, run traversals and transactions, print them
-	$(CARGO) build --release --package mangrove-demo
+demo: tools ## Build, load a sample graph, run traversals and transactions, kill a server that has a standby
+	$(CARGO) build --release --package mangrove-demo --package mangrove-cli
 	@$(PYTHON) demo/fetch.py target/demo || true
-	@$(CARGO) run --quiet --release --package mangrove-demo -- target/demo
+	@$${CARGO_TARGET_DIR:-target}/release/mangrove-demo target/demo
+	@demo/standby.sh $${CARGO_TARGET_DIR:-target}/release/mangrove
 
 .PHONY: test
 test: test-tools ## Run all tests of CI: format, lints, tests, documentation, the official clients

@@ -7,6 +7,7 @@
 
 mod audit_log;
 mod budget;
+mod election;
 mod logging;
 mod notify;
 #[cfg(feature = "otel")]
@@ -17,13 +18,17 @@ use std::future::Future;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mangrove::{Database, DatabaseOptions, Error, ErrorKind, Executors, MemoryBudget, Result};
 use mangrove_server::{DatabaseEngine, Server, Starting, blocking_thread_count};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 
 use self::audit_log::AuditLog;
+use self::election::{Elected, Elections};
 use self::logging::Logging;
 use self::reload::Reload;
 use crate::args::ServeArgs;
@@ -37,6 +42,10 @@ use crate::{Failure, settings};
 /// How long an idle worker thread lives. When it ends, the allocator returns the memory that the thread allocated and
 /// others have freed, above all sent answers. That is sooner than tokio's default of ten seconds.
 const WORKER_IDLE_MAX: Duration = Duration::from_secs(2);
+
+/// How often a server looks for a graph that the owner makes, and the pause between two looks.
+const FOLLOW_ATTEMPTS: u32 = 50;
+const FOLLOW_PAUSE: Duration = Duration::from_millis(200);
 
 /// Serves until SIGINT or SIGTERM.
 pub fn run(args: &ServeArgs) -> Result<(), Failure> {
@@ -90,23 +99,33 @@ fn logged(args: &ServeArgs, setup: Setup, logging: &Logging) -> Result<(), Failu
     if !Executors::configure_shared(setup.options.executors) {
         return Err(Error::bug("a query ran before the executors had their options").into());
     }
-    let engine = Arc::new(engine(&setup)?);
     let scheme = if setup.options.server.tls.is_some() { "wss" } else { "ws" };
+    let mut elections = elections(&setup.options, scheme, runtime.handle())?;
+    let engine = Arc::new(engine(&setup, elections.as_mut())?);
+    let lost = elections.as_ref().map(Elections::lost);
     let served = runtime.block_on(async {
         let shared = Arc::clone(&engine);
         let server = starting.ready(shared).await?;
         let reload = Reload::new(args.clone(), setup, server.limits(), Arc::clone(&engine));
         let promoted = on_promote(signals.promote, Arc::clone(&engine));
         let reloaded = on_hangup(signals.hangup, reload, logging.audit.clone());
-        serve(server, scheme, async {
+        let on_signals = async {
             tokio::join!(reloaded, promoted);
-        })
-        .await
+        };
+        serve(server, scheme, on_signals, lost).await
     });
+    if let Some(elections) = &elections {
+        elections.release();
+    }
     // Queries that still run after the drain time are abandoned.
     runtime.shutdown_background();
-    for (name, database) in &engine.databases() {
-        checkpoint(name, database);
+    match elections {
+        // The server that is elected next has the graph in memory, so it needs no checkpoint and waits for none.
+        Some(elections) => {
+            drop(engine);
+            elections.resign();
+        }
+        None => engine.databases().iter().for_each(|(name, database)| checkpoint(name, database)),
     }
     logging.finish();
     served?;
@@ -139,8 +158,20 @@ async fn serve(
     server: Server,
     scheme: &str,
     on_signals: impl Future<Output = ()> + Send + 'static,
+    lost: Option<Arc<Notify>>,
 ) -> Result<(), Failure> {
+    let is_lost = Arc::new(AtomicBool::new(false));
     let stop = stop_signal()?;
+    let stop = {
+        let is_lost = Arc::clone(&is_lost);
+        async move {
+            let Some(lost) = lost else { return stop.await };
+            tokio::select! {
+                () = stop => {}
+                () = lost.notified() => is_lost.store(true, Ordering::Relaxed),
+            }
+        }
+    };
     let signals = tokio::spawn(on_signals);
     let address = server.local_address()?;
     // The one line on standard output is for programs that start a server and need its address. The log has the same as
@@ -155,16 +186,30 @@ async fn serve(
     // It holds the graphs, which are closed next.
     signals.abort();
     let _ = signals.await;
-    Ok(served?)
+    served?;
+    if is_lost.load(Ordering::Relaxed) {
+        // A supervisor starts the server again, which then follows the new owner.
+        let message = "another server has taken a graph over; start this one again, and it follows that one";
+        return Err(Error::new(ErrorKind::Closed, message).into());
+    }
+    Ok(())
+}
+
+/// The elections of owners, if the server is one of a cluster.
+fn elections(options: &Options, scheme: &str, runtime: &Handle) -> Result<Option<Elections>> {
+    let Some(cluster) = &options.cluster else { return Ok(None) };
+    let listens = || format!("{scheme}://{}/gremlin", options.server.listen);
+    let me = options.advertise.clone().unwrap_or_else(listens);
+    Elections::new(cluster, me, runtime.clone()).map(Some)
 }
 
 /// Opens and fills every graph.
-fn engine(setup: &Setup) -> Result<DatabaseEngine> {
+fn engine(setup: &Setup, mut elections: Option<&mut Elections>) -> Result<DatabaseEngine> {
     let budget = budget::of(setup.options.memory_budget);
     let mut engine = DatabaseEngine::drawing_on(budget.clone(), setup.options.engine.clone());
     for graph in &setup.graphs {
-        let database =
-            filled(graph, &setup.options, &budget).map_err(|e| e.context(format!("graph {}", graph.name)))?;
+        let database = filled(graph, &setup.options, &budget, elections.as_deref_mut())
+            .map_err(|e| e.context(format!("graph {}", graph.name)))?;
         let sources = graph.sources.iter().map(|(name, isolation)| (name.as_str().into(), *isolation));
         engine.graph(&graph.name, database, sources)?;
     }
@@ -191,26 +236,56 @@ fn opener(
     }
 }
 
-fn filled(graph: &GraphSetup, options: &Options, budget: &MemoryBudget) -> Result<Database> {
+fn filled(
+    graph: &GraphSetup,
+    options: &Options,
+    budget: &MemoryBudget,
+    elections: Option<&mut Elections>,
+) -> Result<Database> {
     let (durability, memory_budget) = (options.durability.clone(), budget.clone());
     let opened = DatabaseOptions { durability, memory_budget, ..DatabaseOptions::default() };
-    let Opened { database, seconds } = match &graph.follow {
-        Some(address) => graphs::follow_with(address, graph.memory_limit, opened)?,
+    let address = graph.data.as_deref().filter(|data| mangrove::is_home_address(data));
+    let mut election = elections.zip(address);
+    let elected = election.as_mut().map(|(elections, address)| elections.stand(address)).transpose()?;
+    let followed = match elected {
+        Some(Elected::Follower(owner)) => {
+            tracing::info!(graph = graph.name, owner, "another server is the owner; this one follows it");
+            address
+        }
+        _ => graph.follow.as_deref(),
+    };
+    let Opened { database, seconds } = match followed {
+        Some(address) => follow(address, graph.memory_limit, &opened, election.is_some())?,
         None => graphs::open_with(graph.data.as_deref(), graph.memory_limit, graphs::Missing::Create, opened)?,
     };
+    if let Some((elections, _)) = election {
+        elections.opened(&database);
+    }
     tell_recovery(&database, seconds);
     options.graph_settings.apply(&database)?;
     database.set_id_rule(graph.ids);
     if let Some(directory) = &graph.io_directory {
         database.set_io_directory(Some(directory))?;
     }
-    if !graph.load.is_empty() && !database.is_empty() {
+    if !graph.load.is_empty() && (!database.is_empty() || database.following().is_some()) {
         tracing::info!(graph = graph.name, "it is there already; --load is for an empty one, and was passed over");
     } else if !graph.load.is_empty() {
         let report = graphs::load(&database, &graph.load, &graphs::load_options(graph.map.as_deref())?)?;
         tracing::info!(graph = graph.name, rejects = report.rejects, "loaded {}", graphs::load_summary(&report));
     }
     Ok(database)
+}
+
+/// Follows the owner of the graph at an address. An owner that was elected just now may have to make the graph first.
+fn follow(address: &str, memory_limit: Option<Size>, options: &DatabaseOptions, was_elected: bool) -> Result<Opened> {
+    let mut attempts = if was_elected { FOLLOW_ATTEMPTS } else { 1 };
+    loop {
+        attempts -= 1;
+        match graphs::follow_with(address, memory_limit, options.clone()) {
+            Err(error) if error.kind() == ErrorKind::NotFound && attempts > 0 => std::thread::sleep(FOLLOW_PAUSE),
+            opened => return opened,
+        }
+    }
 }
 
 /// Logs what recovery found where a graph is kept.

@@ -36,6 +36,10 @@ pub struct Options {
     pub data: Option<String>,
     /// The address of the main graph, if its owner is to be followed.
     pub follow: Option<String>,
+    /// The etcd in which the owner of each graph at an address is elected.
+    pub cluster: Option<String>,
+    /// The URL of this server, for others of the cluster.
+    pub advertise: Option<String>,
     /// The mapping for files that are loaded into it.
     pub map: Option<PathBuf>,
     /// The directory of the graphs that administrators create.
@@ -131,6 +135,8 @@ impl Options {
             executors: ExecutorOptions::default(),
             data: None,
             follow: None,
+            cluster: None,
+            advertise: None,
             map: None,
             graphs_dir: None,
             memory_budget: None,
@@ -185,6 +191,10 @@ pub const SETTINGS: &[Setting] = settings! {
     "follow" "ADDRESS" follow:
         "The address of the main graph, as s3://BUCKET/DIRECTORY, if another server is its owner: this one follows it, \
          serves reads, and becomes the owner when it is told to (`mangrove promote`, or the signal SIGUSR1)";
+    "cluster" "ADDRESS" cluster:
+        "The etcd, as etcd://HOST:PORT,HOST:PORT, in which servers elect the owner of each graph whose `data` is an address; \
+         the others follow it, and one of them becomes the owner when it ends";
+    "advertise" "URL" advertise: "The URL of this server, for the others of the cluster; not set: that of `listen`";
     "map" "FILE" map: "A mapping: what the columns of loaded tables mean, if their headers do not say it";
     "graphs_dir" "DIR" graphs_dir: "The directory of the graphs that administrators create";
     "io_directory" "DIR" graph_settings.io_directory:
