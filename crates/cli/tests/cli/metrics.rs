@@ -91,7 +91,12 @@ fn every_metric_is_explained_in_the_manual() {
     let folder = Folder::new("metrics");
     let directory = folder.path().join("data").to_str().unwrap().to_owned();
     // A second graph in a home of objects, and a third that follows it, which have metrics of their own.
-    let config = folder.file("config.toml", &format!("[graphs.kept]\ndata = \"file:{directory}-home\"\n[graphs.standby]\nfollow = \"file:{directory}-home\"\n"));
+    let config = folder.file(
+        "config.toml",
+        &format!(
+            "[graphs.kept]\ndata = \"file:{directory}-home\"\n[graphs.standby]\nfollow = \"file:{directory}-home\"\n"
+        ),
+    );
     let serving = Serving::start(&["--data", &directory, "--slow-query", "1ms", "--config", &config]);
     let url = format!("ws://{}", serving.address);
     succeed(&["query", "--url", &url, "g.addV('person')"]);

@@ -37,8 +37,8 @@ impl Ledger {
         self.acknowledged.lock().iter().copied().collect()
     }
 
-    /// Commits until the owner refuses for good: fast at first, then in steps. A successor puts its FENCE under the next
-    /// free name, which takes long while the owner always has puts under way.
+    /// Commits until the owner refuses for good: fast at first, then in steps, because a successor has to read all that
+    /// the owner puts meanwhile.
     fn commit(&self, owner: &Owner) {
         for tried in 0.. {
             if tried > FAST_COMMITS {
