@@ -76,7 +76,7 @@ fn properties(view: &dyn GraphView, count: usize, rows: &[PropertyRow]) -> Vec<B
 
 /// Everything that the graph of a manager shows now.
 pub(crate) fn dump_now(manager: &TransactionManager) -> Dump {
-    dump(&manager.begin_read().unwrap())
+    dump(&manager.begin_unproved_read().unwrap())
 }
 
 /// An empty graph with three tablets, two indexes, and no collector.

@@ -12,8 +12,9 @@
 //!                          └── another's: the same as found
 //! ```
 //!
-//! An owner that always has puts under way would take each free name first. So once it has, the successor puts a FENCE some
-//! numbers ahead, which the owner cannot pass. Then the search goes on as before: the stream ends with its first FENCE.
+//! An owner that always has puts under way would take each free name first, or write faster than the successor reads. So
+//! once it has taken a name, or many objects were read, the successor puts a FENCE some numbers ahead, which the owner cannot
+//! pass. Then the search goes on as before: the stream ends with its first FENCE.
 //!
 //! - **LOG-55.** A successor first claims the manifest, and then fences every stream that the claimed manifest lists,
 //!   from the floor that it names. The claim freezes the floors: an owner whose checkpoint does not count deletes
@@ -54,6 +55,8 @@ use crate::home::settle::{Likeness, NewObject, Settle, SettleStep, Settled};
 const RETRY_US: u64 = 50_000;
 /// The distance of a FENCE ahead doubles each time that the owner has come there first, so many times at most.
 const FENCE_DOUBLINGS_MAX: u32 = 10;
+/// After so many objects of a stream, a FENCE is put ahead: the owner may be writing on.
+const FENCE_AHEAD_AFTER: usize = 64;
 /// How often bytes that do not decode are read, before they count as damaged: a bit may flip on the way.
 const READS_OF_DAMAGE: u32 = 3;
 
@@ -325,6 +328,10 @@ impl<M: Manifests> TakeOver<M> {
                     Settled::Own => self.ahead = Some(seq),
                     Settled::Another(_) => self.taken += 1,
                 }
+                let was_ahead = fence != next;
+                if was_ahead && self.ahead.is_none() && self.taken <= FENCE_DOUBLINGS_MAX {
+                    return self.put_fence(now_us);
+                }
                 self.phase = Phase::ReadStream;
                 self.read_next(now_us)
             }
@@ -490,7 +497,15 @@ impl<M: Manifests> TakeOver<M> {
                     Content::Fin => self.ended(StreamEnd::Fin, now_us),
                     Content::Records(_) => {
                         self.reading.push(bytes);
-                        self.read_next(now_us)
+                        let may_go_on =
+                            self.ahead.is_none() && self.queue.front().is_some_and(|stream| stream.end.is_none());
+                        match may_go_on && self.reading.len() == FENCE_AHEAD_AFTER {
+                            true => {
+                                self.taken = self.taken.max(1);
+                                self.put_fence(now_us)
+                            }
+                            false => self.read_next(now_us),
+                        }
                     }
                 }
             }

@@ -169,7 +169,9 @@ fn an_object_that_arrives_before_the_fence_is_read_and_the_fence_goes_after_it()
         }
     });
     let taken = taken.unwrap();
-    assert_eq!(puts, [node_name(4), manifest_name(8), stream_name(2, 6), stream_name(3, 2), stream_name(3, 3)]);
+    // Since the owner may go on, a FENCE ahead comes before the one at the end.
+    let fences = [(2, 6), (3, 2), (3, 11), (3, 3)].map(|(stream, seq)| stream_name(stream, seq));
+    assert_eq!(puts, [&[node_name(4), manifest_name(8)][..], &fences].concat());
     assert_eq!((taken.tails[1].objects.len(), taken.tails[1].end_seq), (2, 3));
 }
 
@@ -193,7 +195,7 @@ fn an_owner_that_always_writes_is_stopped_by_a_fence_ahead() {
     assert_eq!((tail.objects.len() as u64, tail.end_seq), (written, written + 1), "all that the owner wrote is read");
     assert_eq!(tail.end, StreamEnd::Fence { by: 4 });
     let fences: Vec<u64> = puts.iter().filter_map(|name| stream_place(name)).map(|(_, seq)| seq).collect();
-    assert!(fences.len() <= 4, "{fences:?}");
+    assert!(fences.len() <= 10, "{fences:?}");
     assert_eq!(fences.last(), Some(&tail.end_seq));
 }
 
