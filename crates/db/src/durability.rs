@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mangrove_durable::checkpoint::{CheckpointForms, CheckpointReport};
 use mangrove_durable::disk::Disk;
 use mangrove_durable::durable::CheckpointStatus;
 use mangrove_durable::log::{DurabilityStatus, LogState};
@@ -66,9 +67,14 @@ impl Database {
 
     /// Takes a checkpoint on this thread while writers continue. Returns a report about its files; `None` if nothing
     /// has changed since the last checkpoint.
-    pub fn checkpoint(&self) -> Result<Option<mangrove_durable::checkpoint::CheckpointReport>> {
+    pub fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
+        self.checkpoint_with(CheckpointForms::default())
+    }
+
+    /// As [`Database::checkpoint`], with these forms for other programs.
+    pub fn checkpoint_with(&self, forms: CheckpointForms) -> Result<Option<CheckpointReport>> {
         match self.home() {
-            Some(home) => home.durable.checkpoint(),
+            Some(home) => home.durable.checkpoint_with(forms),
             None => Err(Error::unsupported(
                 "a graph in memory, or one that was opened to be read, has no checkpoints; open a directory to have \
                  one that \

@@ -83,8 +83,15 @@ impl Home {
 }
 
 fn durable_options(options: &DatabaseOptions) -> DurableOptions {
-    let DurabilityOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, new_database, .. } =
-        options.durability.clone();
+    let DurabilityOptions {
+        log,
+        checkpoint_log_bytes,
+        checkpoint_after,
+        open_topology,
+        recovery_threads,
+        new_database,
+        create: _,
+    } = options.durability.clone();
     DurableOptions {
         tablet_count: options.tablet_count,
         memory_limit_bytes: options.memory_limit_bytes,
@@ -93,6 +100,7 @@ fn durable_options(options: &DatabaseOptions) -> DurableOptions {
         log,
         checkpoint_log_bytes,
         checkpoint_after,
+        open_topology,
         recovery_threads,
         new_database,
         ..DurableOptions::default()

@@ -65,6 +65,9 @@ pub struct DurabilityOptions {
     /// A checkpoint is also taken in the background after this time since the last one, if anything was committed;
     /// `None` means never.
     pub checkpoint_after: Option<Duration>,
+    /// True: checkpoints have the lists of all vertices as blocks that other programs can read, from now on. False: they do
+    /// not. `None`: as the last checkpoint was.
+    pub open_topology: Option<bool>,
     /// The number of threads of recovery; 0 means one for each core.
     pub recovery_threads: usize,
     /// The identity of a new database; `None` means a random one. A given identity makes the files of a test
@@ -74,9 +77,16 @@ pub struct DurabilityOptions {
 
 impl Default for DurabilityOptions {
     fn default() -> Self {
-        let DurableOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, new_database, .. } =
-            DurableOptions::default();
-        DurabilityOptions { create: true, log, checkpoint_log_bytes, checkpoint_after, recovery_threads, new_database }
+        let options = DurableOptions::default();
+        DurabilityOptions {
+            create: true,
+            log: options.log,
+            checkpoint_log_bytes: options.checkpoint_log_bytes,
+            checkpoint_after: options.checkpoint_after,
+            open_topology: options.open_topology,
+            recovery_threads: options.recovery_threads,
+            new_database: options.new_database,
+        }
     }
 }
 

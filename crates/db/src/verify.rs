@@ -1,6 +1,6 @@
 //! Verification: reads every file of a directory and checks the graph that they make.
 //!
-//! First it checks every checksum of the files ([`mangrove_durable::verify`]), then the graph that is recovered from
+//! First it checks every checksum of the files, and what they say twice ([`mangrove_durable::verify`]), then the graph that is recovered from
 //! them:
 //!
 //! 1. Every edge is exactly once in the adjacency list of its source and exactly once in that of its target, with the
@@ -40,6 +40,8 @@ pub struct VerifyReport {
     pub blocks: u64,
     /// The total size of these files in bytes.
     pub file_bytes: u64,
+    /// The number of topology blocks that agree with the images of the same checkpoint.
+    pub topology_blocks: u64,
     /// The result of recovering the graph, with the state of the log.
     pub recovery: RecoverySummary,
     /// The number of vertices.
@@ -70,7 +72,7 @@ pub struct CheckedIndex {
 /// If it finds a fault; the error is about the first one. The error for a damaged file names the file and the offset.
 pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<VerifyReport> {
     let (disk, _lock) = enter_to_read(Path::new(directory))?;
-    let Verified { store, recovery, manifests, files, blocks, file_bytes, .. } =
+    let Verified { store, recovery, manifests, files, blocks, file_bytes, topology_blocks, .. } =
         mangrove_durable::verify::verify(&disk, 0, progress)?;
     let manager = TransactionManager::resuming(Arc::new(store), RecentOptions::default(), recovery.last_ts);
     let database = Database::assemble(&DatabaseOptions::default(), manager, Home::Memory);
@@ -100,7 +102,7 @@ pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> 
         })
     };
     let indexes = view.indexes().iter().map(check).collect::<Result<_>>()?;
-    Ok(VerifyReport { manifests, files, blocks, file_bytes, recovery, vertices, edges, indexes })
+    Ok(VerifyReport { manifests, files, blocks, file_bytes, topology_blocks, recovery, vertices, edges, indexes })
 }
 
 /// The error for a graph that contradicts itself although its files are intact.

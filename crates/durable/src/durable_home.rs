@@ -29,7 +29,7 @@ use mangrove_txn::TransactionManager;
 use uuid::Uuid;
 
 use crate::checkpoint::home::{HomePlace, patiently};
-use crate::checkpoint::{CheckpointFloor, CheckpointReport, CheckpointSnapshot, Checkpoints};
+use crate::checkpoint::{CheckpointFloor, CheckpointForms, CheckpointReport, CheckpointSnapshot, Checkpoints};
 use crate::durable::background::{self, Background, CheckpointPolicy, CheckpointProgress, Checkpointed};
 use crate::durable::{CheckpointStatus, DurableOptions, draw_uuid};
 use crate::home::{Home, Name, WaitHome};
@@ -121,8 +121,9 @@ impl DurableHome {
         let manifest = Manifest::of_object(&*home, manifest_number, &manifest)?;
         let place = HomePlace::new(home.clone(), *patience);
         let source = StreamTails { home: &*home, tails: &tails };
-        let Recovered { store, checkpoints, summary } =
-            recover_in(&place, &manifest, &source, &|_| Ok(()), graph.of_recovery(), progress)?;
+        let Recovered { store, mut checkpoints, summary } =
+            recover_in(&place, &manifest, &source, &|_| Ok(()), graph.of_recovery(&manifest), progress)?;
+        checkpoints.set_topology(graph.has_topology(&manifest));
         let garbage = Garbage::new(&tails);
         drop(tails);
         let store = Arc::new(store);
@@ -200,6 +201,17 @@ impl DurableHome {
     /// does; the next attempt finds out.
     pub fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
         background::checkpoint(&*self.core, &self.manager)
+    }
+
+    /// As [`DurableHome::checkpoint`], with these forms for other programs. If only they differ from the last checkpoint, something has
+    /// changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`DurableHome::checkpoint`].
+    pub fn checkpoint_with(&self, forms: CheckpointForms) -> Result<Option<CheckpointReport>> {
+        self.core.checkpoints.lock().checkpoints.ask(forms);
+        self.checkpoint()
     }
 
     /// Closes the graph: every commit that was handed over is acknowledged, then FIN is put, so that the next opening

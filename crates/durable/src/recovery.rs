@@ -55,6 +55,8 @@ pub(crate) struct RecoveryOptions {
     pub(crate) memory_budget: MemoryBudget,
     /// The sizes at which structures of the store change their form.
     pub(crate) sizes: StoreSizes,
+    /// The store notes changes of lists (STORE-37), those of the replayed commits too.
+    pub(crate) notes_lists: bool,
 }
 
 /// The phases of a recovery, in order.
@@ -146,8 +148,9 @@ pub(crate) fn recover_in<P: Place + ?Sized, S: LogSource>(
     let say = |phase, done, total| progress(RecoveryProgress { phase, done, total });
     let threads = options.threads.max(1);
     let pages = |done, total| say(RecoveryPhase::Checkpoint, done, total);
-    let RecoveryOptions { memory_limit_bytes, memory_budget, sizes, .. } = options;
-    let store = StoreOptions { tablet_count: manifest.tablet_count, memory_limit_bytes, memory_budget, sizes };
+    let RecoveryOptions { memory_limit_bytes, memory_budget, sizes, notes_lists, .. } = options;
+    let tablet_count = manifest.tablet_count;
+    let store = StoreOptions { tablet_count, memory_limit_bytes, memory_budget, sizes, notes_lists };
     let loaded = load(place, manifest, &store, threads, &pages)?;
     let base = RecoveryBase {
         restore: loaded.restore,

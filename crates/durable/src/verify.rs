@@ -2,8 +2,11 @@
 //!
 //! Recovery reads only what it needs: the newest image of every page. Verification reads every block of every pack that
 //! a manifest names. It covers the newest manifest and the older ones that still exist, and checks each file also as a
-//! whole. Then it recovers the graph as opening would. The caller checks in the graph in memory that indexes and
+//! whole. It compares topology blocks with the graph that the images make (`topology`). Then it recovers the graph as
+//! opening would. The caller checks in the graph in memory that indexes and
 //! adjacency lists agree with the elements.
+
+mod topology;
 
 use hashbrown::HashSet;
 use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result};
@@ -35,6 +38,8 @@ pub struct Verified {
     pub blocks: u64,
     /// Bytes of these files.
     pub file_bytes: u64,
+    /// The number of topology blocks that were compared with the images.
+    pub topology_blocks: u64,
 }
 
 /// Reads and checks everything. The caller keeps other processes from changing files meanwhile. Fails with `NotFound`
@@ -65,11 +70,13 @@ pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgre
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         n => n,
     };
+    let topology_blocks = topology::check_topology(disk, &newest, threads)?;
     let options = RecoveryOptions {
         threads,
         memory_limit_bytes: u64::MAX,
         memory_budget: MemoryBudget::unlimited(),
         sizes: StoreSizes::default(),
+        notes_lists: false,
     };
     let Recovered { store, summary, .. } = recover(disk, &newest, options, progress)?;
     Ok(Verified {
@@ -80,6 +87,7 @@ pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgre
         files: seen.len() as u64,
         blocks,
         file_bytes,
+        topology_blocks,
     })
 }
 

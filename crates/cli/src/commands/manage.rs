@@ -216,7 +216,8 @@ pub fn kill(args: &KillArgs) -> Result<(), Failure> {
 
 /// `mangrove checkpoint`.
 pub fn checkpoint(args: &CheckpointArgs) -> Result<(), Failure> {
-    ServiceCall::new("mangrove.checkpoint").print(&args.target, args.format)
+    let topology = args.topology.map(Value::Bool);
+    ServiceCall::new("mangrove.checkpoint").with("topology", topology).print(&args.target, args.format)
 }
 
 /// `mangrove config`.

@@ -22,6 +22,7 @@ use super::take::Checkpoints;
 use crate::codec::SavedRules;
 use crate::damage::damaged_in;
 use crate::manifest::Manifest;
+use crate::open::TopologyBlock;
 
 /// A checkpoint in memory. The log is replayed into it before the restore is finished.
 pub(crate) struct LoadedCheckpoint {
@@ -72,6 +73,7 @@ pub(crate) fn load<P: Place + ?Sized>(
     let store = Store::new(store);
     let readers = open_packs(place, manifest, threads)?;
     let mut packs = LivePacks::default();
+    packs.count_topology(manifest.topology.is_some());
     for (pack, reader) in manifest.packs.iter().zip(&readers) {
         packs.add(pack.clone(), &reader.blocks);
     }
@@ -97,6 +99,32 @@ pub(crate) fn load<P: Place + ?Sized>(
     };
     let checkpoints = Checkpoints::new(manifest.clone(), packs, names);
     Ok(LoadedCheckpoint { restore, indexes, rules, source, checkpoints, bytes })
+}
+
+/// Calls `each` with the topology blocks of a manifest that count, pack by pack.
+pub(crate) fn each_topology<P: Place + ?Sized>(
+    place: &P,
+    manifest: &Manifest,
+    each: &mut dyn FnMut(&PackReader<'_>, BlockPosition, TopologyBlock) -> Result<()>,
+) -> Result<()> {
+    let readers = open_packs(place, manifest, 1)?;
+    let mut packs = LivePacks::default();
+    packs.count_topology(manifest.topology.is_some());
+    for (pack, reader) in manifest.packs.iter().zip(&readers) {
+        packs.add(pack.clone(), &reader.blocks);
+    }
+    let mut found: Vec<_> = packs.newest_topology().map(|(page, at)| (at.pack, at.position, page)).collect();
+    found.sort_unstable_by_key(|(pack, position, _)| (*pack, position.offset));
+    for of_pack in found.chunk_by(|(one, ..), (other, ..)| one == other) {
+        let reader = &readers[of_pack[0].0 as usize];
+        let blocks: Vec<_> =
+            of_pack.iter().map(|(_, position, page)| (BlockName::of_topology(*page), *position)).collect();
+        reader.bodies(&blocks, |name, position, body| {
+            let page = name.topology_page().expect("these are topology blocks");
+            each(reader, position, reader.topology(page, position, body)?)
+        })?;
+    }
+    Ok(())
 }
 
 /// Opens the packs of a manifest, in its order.

@@ -76,6 +76,7 @@ impl From<FirstManifest> for Manifest {
             tablets: vec![ManifestTablets { range: all, checkpoint_ts: first.checkpoint_ts }],
             packs,
             names,
+            topology: None,
             kept_from: first.version,
             checksum: None,
         }
