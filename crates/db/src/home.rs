@@ -17,15 +17,17 @@ use mangrove_durable::disk::{Disk, DiskError, LocalDisk};
 use mangrove_durable::durable::{Durable, DurableOptions};
 use mangrove_durable::lock::DirectoryLock;
 use mangrove_durable::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR};
+use mangrove_durable::open::columns::OPEN_DIR;
 use mangrove_durable::reading;
 use mangrove_durable::recovery::{RecoveryProgress, RecoverySummary};
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_txn::TransactionManager;
 
+use crate::columns::ParquetColumns;
 use crate::options::{DatabaseOptions, DurabilityOptions};
 
 /// The entries that a database's directory may have.
-const ENTRIES: [&str; 6] = ["LOCK", MANIFEST_DIR, CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, "wal", "lost+found"];
+const ENTRIES: [&str; 7] = ["LOCK", MANIFEST_DIR, CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, OPEN_DIR, "wal", "lost+found"];
 
 /// The storage of a graph.
 pub(crate) enum Home {
@@ -88,6 +90,7 @@ fn durable_options(options: &DatabaseOptions) -> DurableOptions {
         checkpoint_log_bytes,
         checkpoint_after,
         open_topology,
+        open_columns,
         recovery_threads,
         new_database,
         create: _,
@@ -101,6 +104,8 @@ fn durable_options(options: &DatabaseOptions) -> DurableOptions {
         checkpoint_log_bytes,
         checkpoint_after,
         open_topology,
+        columns: Some(Arc::new(ParquetColumns)),
+        open_columns,
         recovery_threads,
         new_database,
         ..DurableOptions::default()

@@ -34,12 +34,13 @@
 //! | scripts | [`script`] | `transaction`, `retry` |
 //! | services of `call()` | [`services`] | `management`, `schema`, `upsert`, `durability` |
 //! | loading | `bulk`, `load_sink`, `upsert`, `files` | `state` |
-//! | directories | `home`, `durability`, `inspect`, `verify` | `options`, `state` |
+//! | directories | `home`, `columns`, `durability`, `inspect`, `verify` | `options`, `state` |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod bulk;
+mod columns;
 mod database;
 mod durability;
 mod files;

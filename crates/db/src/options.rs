@@ -68,6 +68,8 @@ pub struct DurabilityOptions {
     /// True: checkpoints have the lists of all vertices as blocks that other programs can read, from now on. False: they do
     /// not. `None`: as the last checkpoint was.
     pub open_topology: Option<bool>,
+    /// Every checkpoint has open columns: a Parquet file with the elements of each label set, for other programs.
+    pub open_columns: bool,
     /// The number of threads of recovery; 0 means one for each core.
     pub recovery_threads: usize,
     /// The identity of a new database; `None` means a random one. A given identity makes the files of a test
@@ -84,6 +86,7 @@ impl Default for DurabilityOptions {
             checkpoint_log_bytes: options.checkpoint_log_bytes,
             checkpoint_after: options.checkpoint_after,
             open_topology: options.open_topology,
+            open_columns: options.open_columns,
             recovery_threads: options.recovery_threads,
             new_database: options.new_database,
         }

@@ -40,6 +40,7 @@ use crate::disk::Disk;
 use crate::log::record::NameCounts;
 use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
 use crate::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest};
+use crate::open::columns::ColumnsFormat;
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
 /// The options of a durable graph.
@@ -66,6 +67,10 @@ pub struct DurableOptions {
     /// Whether checkpoints have topology blocks, which other programs can read (`docs/design/open-formats.md`); `None`: as the
     /// last checkpoint was.
     pub open_topology: Option<bool>,
+    /// How checkpoints write open columns; `None`: they cannot.
+    pub columns: Option<Arc<dyn ColumnsFormat>>,
+    /// Every checkpoint has open columns, not only those that are asked for them.
+    pub open_columns: bool,
     /// Threads of recovery; 0: one per core.
     pub recovery_threads: usize,
     /// The id of a new database; `None`: a random one. A fixed one makes the files of a test repeatable.
@@ -84,6 +89,8 @@ impl Default for DurableOptions {
             checkpoint_log_bytes: None,
             checkpoint_after: None,
             open_topology: None,
+            columns: None,
+            open_columns: false,
             recovery_threads: 0,
             new_database: None,
         }
@@ -148,6 +155,7 @@ impl Durable {
         let Recovered { store, mut checkpoints, summary } =
             recover(&*disk, &manifest, options.of_recovery(&manifest), progress)?;
         checkpoints.set_topology(options.has_topology(&manifest));
+        checkpoints.set_columns(options.columns.clone(), options.open_columns);
         reach(Point::Recovered);
         // LOG-42: nothing was changed until here. LOG-31: the epoch before anything else.
         checkpoints.begin_epoch(&*disk)?;
@@ -217,7 +225,7 @@ impl Durable {
     /// As [`Durable::checkpoint`], with these forms for other programs. If only they differ from the last checkpoint, something has
     /// changed.
     pub fn checkpoint_with(&self, forms: CheckpointForms) -> Result<Option<CheckpointReport>> {
-        self.inner.checkpoints.lock().ask(forms);
+        self.inner.checkpoints.lock().ask(forms)?;
         self.checkpoint()
     }
 }
@@ -322,6 +330,8 @@ impl Checkpointed for DurableCore {
     }
 }
 
+#[cfg(all(test, not(feature = "model")))]
+mod columns_tests;
 #[cfg(all(test, not(feature = "model")))]
 mod tests;
 #[cfg(all(test, not(feature = "model")))]

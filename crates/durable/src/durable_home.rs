@@ -124,6 +124,7 @@ impl DurableHome {
         let Recovered { store, mut checkpoints, summary } =
             recover_in(&place, &manifest, &source, &|_| Ok(()), graph.of_recovery(&manifest), progress)?;
         checkpoints.set_topology(graph.has_topology(&manifest));
+        checkpoints.set_columns(graph.columns.clone(), graph.open_columns);
         let garbage = Garbage::new(&tails);
         drop(tails);
         let store = Arc::new(store);
@@ -210,7 +211,7 @@ impl DurableHome {
     ///
     /// As [`DurableHome::checkpoint`].
     pub fn checkpoint_with(&self, forms: CheckpointForms) -> Result<Option<CheckpointReport>> {
-        self.core.checkpoints.lock().checkpoints.ask(forms);
+        self.core.checkpoints.lock().checkpoints.ask(forms)?;
         self.checkpoint()
     }
 
@@ -332,5 +333,7 @@ impl Checkpointed for HomeCore {
     }
 }
 
+#[cfg(all(test, not(feature = "model")))]
+mod open_tests;
 #[cfg(all(test, not(feature = "model")))]
 mod tests;

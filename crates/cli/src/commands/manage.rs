@@ -217,7 +217,9 @@ pub fn kill(args: &KillArgs) -> Result<(), Failure> {
 /// `mangrove checkpoint`.
 pub fn checkpoint(args: &CheckpointArgs) -> Result<(), Failure> {
     let topology = args.topology.map(Value::Bool);
-    ServiceCall::new("mangrove.checkpoint").with("topology", topology).print(&args.target, args.format)
+    let parquet = args.parquet.then_some(Value::Bool(true));
+    let call = ServiceCall::new("mangrove.checkpoint").with("topology", topology).with("parquet", parquet);
+    call.print(&args.target, args.format)
 }
 
 /// `mangrove config`.

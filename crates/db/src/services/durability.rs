@@ -11,7 +11,8 @@ use crate::state::Database;
 /// Takes a checkpoint. Returns one row, or none if nothing has changed since the last one.
 pub(super) fn checkpoint(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     let topology = arguments.get("topology").map(|_| arguments.flag("topology")).transpose()?;
-    Ok(database.checkpoint_with(CheckpointForms { topology })?.iter().map(taken).collect())
+    let columns = arguments.flag("parquet")?;
+    Ok(database.checkpoint_with(CheckpointForms { topology, columns })?.iter().map(taken).collect())
 }
 
 fn taken(report: &CheckpointReport) -> Value {
@@ -20,6 +21,7 @@ fn taken(report: &CheckpointReport) -> Value {
         ("timestamp", count(report.checkpoint_ts)),
         ("pages", count(report.pages)),
         ("topology_blocks", count(report.topology_blocks)),
+        ("columns_files", count(report.columns_files)),
         ("files", count(report.files)),
         ("bytes", count(report.bytes)),
         ("packs_retired", count(report.packs_retired)),

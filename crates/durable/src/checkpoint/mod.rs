@@ -33,9 +33,11 @@
 //! | `place` | where checkpoints are: a directory or a home |
 //! | `home` | checkpoints in a home: packs and manifests as objects |
 //! | `floor` | from where on a checkpoint needs the log |
+//! | `columns` | writing open columns with a checkpoint |
 //! | `take` | writing a checkpoint |
 //! | `load` | loading one |
 
+mod columns;
 mod compress;
 mod floor;
 pub(crate) mod home;

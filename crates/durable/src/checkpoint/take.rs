@@ -5,6 +5,7 @@
 //! pages lets other threads run, and may end the checkpoint.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, Result, TabletId};
@@ -13,6 +14,7 @@ use mangrove_store::image::PageImage;
 use mangrove_txn::Transaction;
 use uuid::Uuid;
 
+use super::columns::write_columns;
 use super::floor::CheckpointFloor;
 use super::live::{LivePacks, PackPolicy};
 use super::names::put_names;
@@ -23,6 +25,7 @@ use crate::manifest::{
     CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest, ManifestTablets, ManifestTopology, PackNumber,
     TabletRanges,
 };
+use crate::open::columns::{ColumnsFormat, ColumnsOrigin, OPEN_DIR};
 use crate::open::{TopologyBlock, put_topology, tablet_bits};
 
 /// The result of a checkpoint, in numbers.
@@ -36,6 +39,8 @@ pub struct CheckpointReport {
     pub pages: u64,
     /// Topology blocks written, each of a page of vertices.
     pub topology_blocks: u64,
+    /// Files of open columns written.
+    pub columns_files: u64,
     /// Packs written.
     pub files: u64,
     /// Bytes of these packs.
@@ -51,6 +56,8 @@ pub struct CheckpointReport {
 pub struct CheckpointForms {
     /// Whether this checkpoint and later ones have topology blocks; `None`: as the last one.
     pub topology: Option<bool>,
+    /// This checkpoint has open columns.
+    pub columns: bool,
 }
 
 /// The snapshot that a checkpoint writes.
@@ -62,6 +69,24 @@ pub(crate) struct CheckpointSnapshot {
     pub(crate) floor: CheckpointFloor,
     /// The transaction that keeps the snapshot from being collected; `None` while nothing else can change the graph.
     pub(crate) held: Option<Transaction>,
+}
+
+/// How and when open columns are written.
+#[derive(Debug, Default)]
+struct ColumnsPolicy {
+    format: Option<Arc<dyn ColumnsFormat>>,
+    /// With every checkpoint.
+    always: bool,
+    /// With the next one.
+    asked: bool,
+}
+
+impl ColumnsPolicy {
+    /// The format, if the checkpoint that is taken has open columns.
+    fn take(&mut self) -> Option<Arc<dyn ColumnsFormat>> {
+        let is_due = std::mem::take(&mut self.asked) || self.always;
+        self.format.clone().filter(|_| is_due)
+    }
 }
 
 /// A checkpoint whose packs are written.
@@ -83,6 +108,7 @@ pub(crate) struct Checkpoints {
     policy: PackPolicy,
     /// Checkpoints have topology blocks.
     has_topology: bool,
+    columns: ColumnsPolicy,
     /// The last version that was tried, in a directory (LOG-24).
     tried: u64,
     /// A checkpoint whose manifest is written, or may be.
@@ -96,7 +122,8 @@ impl Checkpoints {
     pub(super) fn new(manifest: Manifest, packs: LivePacks, names: Vec<u8>) -> Self {
         let policy = PackPolicy::default();
         let (tried, has_topology) = (manifest.version, false);
-        Checkpoints { tried, pending: None, counter: 0, manifest, packs, names, policy, has_topology }
+        let columns = ColumnsPolicy::default();
+        Checkpoints { tried, pending: None, counter: 0, manifest, packs, names, policy, has_topology, columns }
     }
 
     /// Says whether checkpoints have topology blocks. A store that does not note changes of lists (STORE-37) costs all blocks
@@ -105,9 +132,21 @@ impl Checkpoints {
         self.has_topology = has_topology;
     }
 
+    /// Says how open columns are written, and whether every checkpoint has them.
+    pub(crate) fn set_columns(&mut self, format: Option<Arc<dyn ColumnsFormat>>, always: bool) {
+        self.columns = ColumnsPolicy { format, always, asked: false };
+    }
+
     /// Says what the next checkpoint has for other programs.
-    pub(crate) fn ask(&mut self, forms: CheckpointForms) {
+    pub(crate) fn ask(&mut self, forms: CheckpointForms) -> Result<()> {
+        if forms.columns && self.columns.format.is_none() {
+            return Err(Error::unsupported(
+                "this program cannot write Parquet (it was built without the feature `parquet` of mangrove-load)",
+            ));
+        }
+        self.columns.asked |= forms.columns;
         self.has_topology = forms.topology.unwrap_or(self.has_topology);
+        Ok(())
     }
 
     /// Makes packs of other sizes.
@@ -221,6 +260,14 @@ impl Checkpoints {
             packs.topology(TopologyBlock { at_ts, tablet_bits: bits, lists })?;
         }
         report.topology_blocks = due.topology.len() as u64;
+        let columns = self.columns.take();
+        if let Some(format) = &columns {
+            let of = ColumnsOrigin { database: next.database, at_ts };
+            let numbers = (packs.incarnation, &mut *packs.counter);
+            let written = write_columns(place, store, &**format, of, numbers, pause)?;
+            report.columns_files = written.files.len() as u64;
+            next.columns = Some(written);
+        }
         drop(held);
         reach(Point::CheckpointImages);
         // LOG-25: after the last image.
@@ -232,7 +279,7 @@ impl Checkpoints {
         }
         let written = packs.finish()?;
         let has_same_forms = next.topology.is_some() == self.manifest.topology.is_some();
-        if written.is_empty() && has_same_forms && floor.is_that_of(&self.manifest) {
+        if written.is_empty() && columns.is_none() && has_same_forms && floor.is_that_of(&self.manifest) {
             return Ok(settled);
         }
         next.packs = self.packs.entries_with(&written);
@@ -369,14 +416,13 @@ impl<'a, P: Place + ?Sized> PackSeries<'a, P> {
 /// process may have written without learning of it (LOG-24), are left alone with their files. The caller has the
 /// database to itself, and takes no checkpoint meanwhile. Returns the number of removed files.
 pub(crate) fn clean_up(disk: &dyn Disk, newest: &Manifest) -> Result<u64> {
-    let paths = |manifest: &Manifest| manifest.packs.iter().map(|pack| pack.path()).collect::<Vec<_>>();
-    let mut needed: BTreeSet<String> = paths(newest).into_iter().collect();
+    let mut needed: BTreeSet<String> = newest.paths().collect();
     let (mut old, later): (Vec<u64>, Vec<u64>) =
         Manifest::versions(disk)?.into_iter().partition(|&version| version < newest.version);
     for version in old.pop().into_iter().chain(later) {
         // A manifest that cannot be read needs no files: the graph is not opened from it.
         if let Ok(manifest) = Manifest::read(disk, version) {
-            needed.extend(paths(&manifest));
+            needed.extend(manifest.paths());
         }
     }
     let mut removed = 0;
@@ -387,7 +433,7 @@ pub(crate) fn clean_up(disk: &dyn Disk, newest: &Manifest) -> Result<u64> {
     for name in disk.list(MANIFEST_DIR)?.iter().filter(|name| name.ends_with(".draft")) {
         disk.remove(&format!("{MANIFEST_DIR}/{name}"))?;
     }
-    for directory in [CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR] {
+    for directory in [CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, OPEN_DIR] {
         for name in disk.list(directory)? {
             let path = format!("{directory}/{name}");
             if !needed.contains(&path) {

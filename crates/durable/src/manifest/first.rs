@@ -77,6 +77,7 @@ impl From<FirstManifest> for Manifest {
             packs,
             names,
             topology: None,
+            columns: None,
             kept_from: first.version,
             checksum: None,
         }

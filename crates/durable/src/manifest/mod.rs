@@ -11,6 +11,7 @@
 //! | `tablets` | up to which commit the packs have the tablets |
 //! | `packs` | the packs, oldest first: of several images of a page, that in the last pack counts |
 //! | `names` | the pack whose catalog counts |
+//! | `columns` | files with the elements of each label set, for other programs |
 //! | `topology` | which state the topology blocks show that are in the packs (LOG-100) |
 //!
 //! A manifest has the checksum of the one that it was made from (`parent`), so the manifests are a chain.
@@ -45,6 +46,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::log::{LogBefore, LogFloor};
+use crate::open::columns::ManifestColumns;
 
 pub use disk::MANIFEST_DIR;
 pub(crate) use home::HomeManifests;
@@ -88,6 +90,9 @@ pub struct Manifest {
     /// The topology blocks of the packs; absent if they have none that count (LOG-100).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<ManifestTopology>,
+    /// The files of open columns; absent if no checkpoint wrote any (LOG-102).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<ManifestColumns>,
     /// The oldest manifest whose packs are kept.
     pub kept_from: u64,
     /// The checksum of its text, as it was read or written.
@@ -213,6 +218,7 @@ impl Manifest {
             packs: Vec::new(),
             names: None,
             topology: None,
+            columns: None,
             kept_from: 1,
             checksum: None,
         }
@@ -252,6 +258,12 @@ impl Manifest {
     pub fn log_floor(&self) -> LogFloor {
         let wal = self.wal.unwrap_or(ManifestWal { first_segment: 1, before: None });
         LogFloor { segment: wal.first_segment, before: wal.before }
+    }
+
+    /// The paths of all files that it names: packs and open columns.
+    pub fn paths(&self) -> impl Iterator<Item = String> {
+        let columns = self.columns.iter().flat_map(|columns| &columns.files);
+        self.packs.iter().map(|pack| pack.path()).chain(columns.map(|file| file.path.clone()))
     }
 
     /// The pack with the catalog that counts.

@@ -5,23 +5,22 @@
 //! the graph.
 
 use hashbrown::HashSet;
-use mangrove_graph::{MemoryBudget, Result};
+use mangrove_graph::Result;
+use mangrove_store::Store;
 use mangrove_store::lists::{ListEntry, PageLists};
-use mangrove_store::{Store, StoreOptions, StoreSizes};
 
-use crate::checkpoint::{each_topology, load};
+use crate::checkpoint::each_topology;
 use crate::damage::damaged;
 use crate::disk::Disk;
 use crate::manifest::{Manifest, ManifestTopology};
 
-/// Checks the topology blocks that count. Returns how many there are.
-pub(super) fn check_topology(disk: &dyn Disk, manifest: &Manifest, threads: usize) -> Result<u64> {
+/// Checks the topology blocks that count against the graph of the images. Returns how many there are.
+pub(super) fn check_topology(disk: &dyn Disk, manifest: &Manifest, store: &Store) -> Result<u64> {
     let Some(ManifestTopology { at_ts }) = manifest.topology else { return Ok(0) };
     if at_ts != manifest.checkpoint_ts() {
         let what = format!("its topology is of commit {at_ts}, and its images of {}", manifest.checkpoint_ts());
         return Err(damaged(disk, &Manifest::path(manifest.version), 0, what));
     }
-    let store = store_of_images(disk, manifest, threads)?;
     let (mut seen, mut count) = (HashSet::new(), 0);
     each_topology(disk, manifest, &mut |reader, position, block| {
         let name = block.lists.name;
@@ -49,20 +48,6 @@ pub(super) fn check_topology(disk: &dyn Disk, manifest: &Manifest, threads: usiz
         }
         None => Ok(count),
     }
-}
-
-/// The graph of the checkpoint, without indexes.
-fn store_of_images(disk: &dyn Disk, manifest: &Manifest, threads: usize) -> Result<Store> {
-    let options = StoreOptions {
-        tablet_count: manifest.tablet_count,
-        memory_limit_bytes: u64::MAX,
-        memory_budget: MemoryBudget::unlimited(),
-        sizes: StoreSizes::default(),
-        notes_lists: false,
-    };
-    let loaded = load(disk, manifest, &options, threads, &|_, _| ())?;
-    let restored = loaded.restore.finish(&[], 0, manifest.checkpoint_ts(), threads, &mut |_| ());
-    restored.map(|restored| restored.store).map_err(|damage| loaded.source.error(disk, &damage))
 }
 
 fn without_vertices(lists: &PageLists) -> PageLists {
