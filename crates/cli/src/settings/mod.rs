@@ -207,6 +207,8 @@ pub const SETTINGS: &[Setting] = settings! {
          the checkpoint's size, at least 64MiB; 0: never";
     "checkpoint_interval" "TIME" durability.checkpoint_after:
         "Take a checkpoint also when this time has passed since the last one and something was committed";
+    "open_columns" "BOOL" durability.open_columns:
+        "Write the elements of each label as a Parquet file with every checkpoint";
     "garbage_collection" "BOOL" graph_settings.garbage_collection: "Collect old versions and deleted elements";
     "gc_workers" "COUNT" graph_settings.gc_workers: "Collector threads per graph, at most 16";
     "max_snapshot_age_ms" "COUNT" graph_settings.max_snapshot_age_ms:

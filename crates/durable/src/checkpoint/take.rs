@@ -309,8 +309,12 @@ impl Checkpoints {
         if !self.has_topology {
             return Vec::new();
         }
-        // The notes of the store go back to the last checkpoint. Blocks of an older state are all written anew.
-        let last = self.manifest.topology.filter(|topology| topology.at_ts == self.manifest.checkpoint_ts());
+        // The notes of the store go back to the last checkpoint. Blocks of an older state are all written anew. A graph
+        // without images may have been loaded in bulk, which notes no changes.
+        let is_noted = |topology: &ManifestTopology| {
+            topology.at_ts == self.manifest.checkpoint_ts() && self.packs.page_count() > 0
+        };
+        let last = self.manifest.topology.filter(is_noted);
         let since = last.map(|topology| topology.at_ts);
         let tablets = (1..=store.tablet_count()).map(TabletId);
         tablets.flat_map(|tablet| store.pages_with_changed_lists(tablet, since)).collect()

@@ -150,6 +150,23 @@ fn blocks_go_and_come_with_the_option() {
 }
 
 #[test]
+fn a_bulk_load_has_topology() {
+    let disk = SimDisk::new();
+    let durable = open(&disk, true);
+    durable.checkpoint().unwrap();
+    assert_eq!((Manifest::newest(&disk).unwrap().unwrap().topology.is_some(), verified(&disk)), (true, 0));
+    drop(durable);
+    let durable = open(&disk, None);
+    let mut load = durable.manager().bulk_load().unwrap();
+    let labels = ["person", "knows"].map(|label| load.store().catalog().intern_label_text(label));
+    let people: Vec<_> = (0..3).flat_map(|_| load.vertices(labels[0], 1, None, &[]).unwrap()).collect();
+    load.edges(labels[1], &[(people[0], people[2])], None, &[]).unwrap();
+    load.finish().unwrap();
+    assert_eq!(durable.checkpoint_status().last.unwrap().topology_blocks, verified(&disk));
+    assert!(verified(&disk) > 0);
+}
+
+#[test]
 fn packs_with_topology_can_be_read_without_zstd() {
     let disk = SimDisk::new();
     let durable = open(&disk, true);
