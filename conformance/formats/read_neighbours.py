@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads the neighbours of a vertex from the directory of a Mangrove database.
+"""Reads the neighbors of a vertex from the directory of a Mangrove database.
 
 Written after docs/design/open-formats.md alone, with the standard library of Python 3.9 or later. The database needs
 `open_topology`, and a checkpoint. It may be in use meanwhile.
@@ -7,7 +7,7 @@ Written after docs/design/open-formats.md alone, with the standard library of Py
 Usage: read_neighbours.py DIRECTORY VERTEX [VERTEX…]
 
 VERTEX is the number that Gremlin shows as the id of a vertex whose id nobody chose; `all` reads every vertex. Each edge is a
-line: the vertex, `out` or `in`, the label, the edge, the neighbour.
+line: the vertex, `out` or `in`, the label, the edge, the neighbor.
 """
 
 import json
@@ -178,8 +178,8 @@ class Pack:
         for difference, length in zip(differences, lengths):
             offsets.append(end + difference)
             end = offsets[-1] + 8 + length
-        return {key: (offset, length) for *key, offset, length in zip(kinds, tablets, numbers, offsets, lengths)
-                for key in [tuple(key)]}
+        blocks = zip(kinds, tablets, numbers, offsets, lengths)
+        return {(kind, tablet, number): (offset, length) for kind, tablet, number, offset, length in blocks}
 
 
 class Graph:
@@ -244,8 +244,8 @@ class Topology:
         """The number that Gremlin shows for the vertex in a slot."""
         return external(self.tablet, self.generations[slot], self.first + slot)
 
-    def neighbours(self, slot):
-        """Direction, label set, edge and neighbour of each edge of the vertex in a slot."""
+    def neighbors(self, slot):
+        """Direction, label set, edge and neighbor of each edge of the vertex in a slot."""
         for direction in range(2):
             begin, end = self.offsets[2 * slot + direction:2 * slot + direction + 2]
             reader = Reader(self.lists[begin:end])
@@ -258,13 +258,13 @@ class Topology:
         lengths = [reader.varint() for _ in range((count + PART - 1) // PART)] if count > PART else []
         for at in range(count):
             if at % PART == 0:
-                neighbour, edge = self.first + slot << self.bits | self.tablet, 0
+                neighbor, edge = self.first + slot << self.bits | self.tablet, 0
                 if lengths:
                     part_end = reader.at + lengths[at // PART]
-            neighbour += reader.signed()
+            neighbor += reader.signed()
             edge += reader.signed()
             generations = (reader.varint(), reader.varint()) if has_generations else (0, 0)
-            tablet, index = neighbour & (1 << self.bits) - 1, neighbour >> self.bits
+            tablet, index = neighbor & (1 << self.bits) - 1, neighbor >> self.bits
             edge_tablet = tablet if direction else self.tablet
             yield ("in" if direction else "out", label_set, external(edge_tablet, generations[1], edge),
                    external(tablet, generations[0], index))
@@ -273,8 +273,8 @@ class Topology:
 
 
 def lines(graph, page, slot):
-    for direction, label_set, edge, neighbour in page.neighbours(slot):
-        yield f"{page.vertex(slot)}\t{direction}\t{graph.label_sets[label_set]}\t{edge}\t{neighbour}"
+    for direction, label_set, edge, neighbor in page.neighbors(slot):
+        yield f"{page.vertex(slot)}\t{direction}\t{graph.label_sets[label_set]}\t{edge}\t{neighbor}"
 
 
 def opened(directory):
@@ -293,7 +293,7 @@ def main(directory, *vertices):
         if vertex == "all":
             for page in graph.pages():
                 for slot in page.live:
-                    print(*lines(graph, page, slot), sep="\n", end="\n" if any(page.neighbours(slot)) else "")
+                    print(*lines(graph, page, slot), sep="\n", end="\n" if any(page.neighbors(slot)) else "")
             continue
         tablet, generation, index = from_external(int(vertex))
         page, slot = graph.page(tablet, index // PAGE_SLOTS), index % PAGE_SLOTS

@@ -84,7 +84,12 @@ pub(crate) fn dump_now(manager: &TransactionManager) -> Dump {
 
 /// An empty graph with three tablets, two indexes, and no collector.
 pub(crate) fn new_graph() -> TransactionManager {
-    let store = Store::new(&StoreOptions { tablet_count: 3, ..StoreOptions::default() });
+    new_graph_with(StoreOptions::default())
+}
+
+/// The same, with other options.
+pub(crate) fn new_graph_with(options: StoreOptions) -> TransactionManager {
+    let store = Store::new(&StoreOptions { tablet_count: 3, ..options });
     let manager = TransactionManager::new(Arc::new(store));
     make_indexes(&manager);
     manager

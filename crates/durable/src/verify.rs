@@ -94,14 +94,7 @@ pub fn verify(
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         n => n,
     };
-    let (mut topology_blocks, mut columns_files) = (0, 0);
-    let is_comparable = newest.columns.as_ref().is_some_and(|columns| columns.at_ts == newest.checkpoint_ts());
-    if newest.topology.is_some() || is_comparable {
-        // Without the log: open forms are of the snapshot of the checkpoint.
-        let store = store_of_images(disk, &newest, threads)?;
-        topology_blocks = topology::check_topology(disk, &newest, &store)?;
-        columns_files = columns::check_columns(disk, &newest, &store, compare)?;
-    }
+    let (topology_blocks, columns_files) = check_open_forms(disk, &newest, threads, compare)?;
     let options = RecoveryOptions {
         threads,
         memory_limit_bytes: u64::MAX,
@@ -121,6 +114,23 @@ pub fn verify(
         topology_blocks,
         columns_files,
     })
+}
+
+/// Compares topology blocks and open columns with the images of a manifest. Returns how many of each there are.
+pub(crate) fn check_open_forms(
+    disk: &dyn Disk,
+    manifest: &Manifest,
+    threads: usize,
+    compare: &mut CompareColumns<'_>,
+) -> Result<(u64, u64)> {
+    let is_comparable = manifest.columns.as_ref().is_some_and(|columns| columns.at_ts == manifest.checkpoint_ts());
+    if manifest.topology.is_none() && !is_comparable {
+        return Ok((0, 0));
+    }
+    // Without the log: open forms are of the snapshot of the checkpoint.
+    let store = store_of_images(disk, manifest, threads)?;
+    let blocks = topology::check_topology(disk, manifest, &store)?;
+    Ok((blocks, columns::check_columns(disk, manifest, &store, compare)?))
 }
 
 /// The graph of the checkpoint alone, without indexes.
