@@ -65,7 +65,7 @@ pub struct DurabilityOptions {
     /// A checkpoint is also taken in the background after this time since the last one, if anything was committed;
     /// `None` means never.
     pub checkpoint_after: Option<Duration>,
-    /// True: checkpoints have the lists of all vertices as blocks that other programs can read, from now on. False: they do
+    /// True: checkpoints have the lists of all vertices as blocks that other programs can read. False: they do
     /// not. `None`: as the last checkpoint was.
     pub open_topology: Option<bool>,
     /// Every checkpoint has open columns: a Parquet file with the elements of each label set, for other programs.
