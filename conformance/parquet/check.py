@@ -2,7 +2,7 @@
 
 Arrow writes tables with every type of property in every encoding that it has. Mangrove loads them and exports its
 graph. Arrow reads the export, and every value must equal the one that was written. DuckDB, a third reader, must get the
-same counts and sums.
+same counts and sums. Both also read the Parquet files of a checkpoint, and agree with Gremlin.
 
 Usage: check.py MANGROVE
 """
@@ -250,10 +250,72 @@ def check_refusals(checks, folder):
     checks.equal("a time is refused", (said.returncode != 0, "column 'at'" in said.stderr), (True, True))
 
 
+def gremlin(data, script):
+    """The only result of a script."""
+    return untyped(json.loads(mangrove("query", "--data", data, "--format", "jsonl", script).stdout))
+
+
+def columns_of(data):
+    """The files of the open columns of the newest checkpoint, by label."""
+    newest = max((data / "manifest").glob("*.json"), key=lambda path: int(path.stem))
+    files = json.loads(newest.read_text())["manifest"]["columns"]["files"]
+    return {file["label"]: data / file["path"] for file in files}
+
+
+def check_checkpoint(checks, folder):
+    """DuckDB and Arrow read the open columns of a checkpoint as Gremlin reads the graph, before changes and after."""
+    folder = folder / "checkpoint"
+    folder.mkdir()
+    pq.write_table(people(), folder / "person.parquet")
+    pq.write_table(knows(), folder / "knows.parquet")
+    data = folder / "graph"
+    mangrove("load", folder / "person.parquet", folder / "knows.parquet", "--data", data, "--max-rejects", 0)
+    for change in [
+        "g.V().has('person', 'i32', gt(0)).limit(10).property('i32', 7).property(list, 'nick', 'a').property(list, 'nick', 'b').iterate()",
+        "g.V().has('person', 'i32', lt(0)).limit(3).property('i32', 'text in place of a number').iterate()",
+        "g.addV('city::place').property('name', 'Ulm').as('c').V().hasLabel('person').limit(100).addE('lives').from('c').iterate()",
+        "g.V().hasLabel('person').limit(4).drop().iterate()",
+    ]:
+        mangrove("query", "--data", data, change)
+        mangrove("checkpoint", "--data", data, "--parquet")
+        files = columns_of(data)
+        person, edges = files["person"], files["knows"]
+        one = lambda query: duckdb.sql(query).fetchall()[0]
+        found = one(f"select count(*), sum(i32), count(i32) from '{person}'")
+        is_number = "g.V().hasLabel('person').filter(values('i32').is(typeOf(GType.NUMBER)))"
+        expected = (
+            gremlin(data, "g.V().hasLabel('person').count()"),
+            gremlin(data, f"{is_number}.values('i32').sum()"),
+            gremlin(data, f"{is_number}.count()"),
+        )
+        checks.equal(f"checkpoint: DuckDB after {change}", found, expected)
+        join = (
+            f"select count(*), sum(e.since) from '{edges}' e join '{person}' a on e._source = a._id"
+            f" join '{person}' b on e._target_internal = b._internal where a.truth and b.i64 > 0"
+        )
+        walk = "g.V().has('person', 'truth', true).outE('knows').where(inV().has('i64', gt(0)))"
+        expected = (gremlin(data, f"{walk}.count()"), gremlin(data, f"{walk}.values('since').sum()"))
+        checks.equal(f"checkpoint: a join after {change}", one(join), expected)
+        ids = pq.read_table(person).column("_id").to_pylist()
+        checks.equal(f"checkpoint: ids after {change}", sorted(ids), sorted(gremlin(data, "g.V().hasLabel('person').id().fold()")))
+        rest = [text for text in pq.read_table(person).column("_rest").to_pylist() if text is not None and "text in place" in text]
+        texts = gremlin(data, "g.V().hasLabel('person').has('i32', 'text in place of a number').count()")
+        checks.equal(f"checkpoint: values of another type after {change}", len(rest), texts)
+        said = mangrove("verify", "--data", data).stdout
+        checks.equal(f"checkpoint: verify after {change}", f"{len(files)} files of open columns" in said, True)
+    nicks = one(f"select count(*), sum(len(nick)) from '{person}' where nick is not null")
+    checks.equal("checkpoint: lists", nicks[1], 2 * nicks[0])
+    place = pq.read_table(files["city::place"])
+    checks.equal("checkpoint: several labels", place.column("name").to_pylist(), ["Ulm"])
+    named = {path.name for path in files.values()}
+    checks.equal("checkpoint: files that no manifest needs", len(set(path.name for path in (data / "open").iterdir()) - named) <= len(named), True)
+
+
 def main():
     checks = Checks()
     with tempfile.TemporaryDirectory(dir="target") as folder:
         folder = Path(folder)
+        check_checkpoint(checks, folder)
         check_way(checks, folder, "snappy", compression="snappy")
         check_way(checks, folder, "gzip, second pages", compression="gzip", data_page_version="2.0")
         check_way(checks, folder, "zstd, no dictionaries", compression="zstd", use_dictionary=False, data_page_version="1.0")

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mangrove_durable::checkpoint::{CheckpointForms, CheckpointReport};
 use mangrove_durable::disk::Disk;
 use mangrove_durable::durable::CheckpointStatus;
 use mangrove_durable::follow::{FollowState, FollowStatus};
@@ -203,10 +204,15 @@ impl Database {
 
     /// Takes a checkpoint on this thread while writers continue. Returns a report about its files; `None` if nothing
     /// has changed since the last checkpoint.
-    pub fn checkpoint(&self) -> Result<Option<mangrove_durable::checkpoint::CheckpointReport>> {
+    pub fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
+        self.checkpoint_with(CheckpointForms::default())
+    }
+
+    /// As [`Database::checkpoint`], with these forms for other programs.
+    pub fn checkpoint_with(&self, forms: CheckpointForms) -> Result<Option<CheckpointReport>> {
         match &self.inner.home {
-            Home::Directory(directory) => directory.durable.checkpoint(),
-            Home::Objects(home) => home.checkpoint(),
+            Home::Directory(directory) => directory.durable.checkpoint_with(forms),
+            Home::Objects(home) => home.checkpoint(forms),
             Home::Memory | Home::ReadOnly { .. } => Err(Error::unsupported(
                 "a graph in memory, or one that was opened to be read, has no checkpoints; open a directory or a home to \
                  have one that outlives its process",

@@ -21,17 +21,19 @@ use mangrove_durable::durable::{Durable, DurableOptions};
 use mangrove_durable::durable_home::DurableHomeOptions;
 use mangrove_durable::lock::DirectoryLock;
 use mangrove_durable::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR};
+use mangrove_durable::open::columns::OPEN_DIR;
 use mangrove_durable::reading;
 use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_txn::TransactionManager;
 
+use crate::columns::ParquetColumns;
 use crate::open_home::OpenHome;
 use crate::options::{DatabaseOptions, DurabilityOptions};
 use crate::recovery::{Recovery, of_summary};
 
 /// The entries that a database's directory may have.
-const ENTRIES: [&str; 6] = ["LOCK", MANIFEST_DIR, CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, "wal", "lost+found"];
+const ENTRIES: [&str; 7] = ["LOCK", MANIFEST_DIR, CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, OPEN_DIR, "wal", "lost+found"];
 
 /// The storage of a graph.
 pub(crate) enum Home {
@@ -97,8 +99,17 @@ pub(crate) fn home_options(options: &DatabaseOptions) -> DurableHomeOptions {
 }
 
 fn durable_options(options: &DatabaseOptions) -> DurableOptions {
-    let DurabilityOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, new_database, .. } =
-        options.durability.clone();
+    let DurabilityOptions {
+        log,
+        checkpoint_log_bytes,
+        checkpoint_after,
+        open_topology,
+        open_columns,
+        recovery_threads,
+        new_database,
+        create: _,
+        object_log: _,
+    } = options.durability.clone();
     DurableOptions {
         tablet_count: options.tablet_count,
         memory_limit_bytes: options.memory_limit_bytes,
@@ -107,6 +118,9 @@ fn durable_options(options: &DatabaseOptions) -> DurableOptions {
         log,
         checkpoint_log_bytes,
         checkpoint_after,
+        open_topology,
+        columns: Some(Arc::new(ParquetColumns)),
+        open_columns,
         recovery_threads,
         new_database,
         ..DurableOptions::default()

@@ -34,12 +34,13 @@
 //! | scripts | [`script`] | `transaction`, `retry` |
 //! | services of `call()` | [`services`] | `management`, `schema`, `upsert`, `durability` |
 //! | loading | `bulk`, `load_sink`, `upsert`, `files` | `state` |
-//! | directories, homes | `home`, `open_home`, `recovery`, `durability`, `inspect`, `verify` | `options`, `state` |
+//! | directories, homes | `home`, `open_home`, `columns`, `recovery`, `durability`, `inspect`, `verify` | `options`, `state` |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 mod bulk;
+mod columns;
 mod database;
 mod durability;
 mod files;

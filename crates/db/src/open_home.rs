@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove_durable::checkpoint::CheckpointReport;
+use mangrove_durable::checkpoint::{CheckpointForms, CheckpointReport};
 use mangrove_durable::durable::CheckpointStatus;
 use mangrove_durable::durable_home::{DurableHome, DurableHomeOptions};
 use mangrove_durable::follow::{FollowOptions, FollowState, FollowStatus, FollowingHome};
@@ -127,9 +127,9 @@ impl OpenHome {
     }
 
     /// Takes a checkpoint, as the owner.
-    pub(crate) fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
+    pub(crate) fn checkpoint(&self, forms: CheckpointForms) -> Result<Option<CheckpointReport>> {
         match &*self.role.read() {
-            Role::Owner(durable) => durable.checkpoint(),
+            Role::Owner(durable) => durable.checkpoint_with(forms),
             Role::Following(_) | Role::Promoting(_) => Err(Error::new(
                 ErrorKind::ReadOnly,
                 "this server follows the owner of the graph, which takes the checkpoints; ask the owner",

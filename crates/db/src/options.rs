@@ -68,6 +68,11 @@ pub struct DurabilityOptions {
     /// A checkpoint is also taken in the background after this time since the last one, if anything was committed;
     /// `None` means never.
     pub checkpoint_after: Option<Duration>,
+    /// True: checkpoints have the lists of all vertices as blocks that other programs can read. False: they do
+    /// not. `None`: as the last checkpoint was.
+    pub open_topology: Option<bool>,
+    /// Every checkpoint has open columns: a Parquet file with the elements of each label set, for other programs.
+    pub open_columns: bool,
     /// The number of threads of recovery; 0 means one for each core.
     pub recovery_threads: usize,
     /// The identity of a new database; `None` means a random one. A given identity makes the files of a test
@@ -77,16 +82,17 @@ pub struct DurabilityOptions {
 
 impl Default for DurabilityOptions {
     fn default() -> Self {
-        let DurableOptions { log, checkpoint_log_bytes, checkpoint_after, recovery_threads, new_database, .. } =
-            DurableOptions::default();
+        let options = DurableOptions::default();
         DurabilityOptions {
             create: true,
-            log,
+            log: options.log,
             object_log: ObjectLogOptions::default(),
-            checkpoint_log_bytes,
-            checkpoint_after,
-            recovery_threads,
-            new_database,
+            checkpoint_log_bytes: options.checkpoint_log_bytes,
+            checkpoint_after: options.checkpoint_after,
+            open_topology: options.open_topology,
+            open_columns: options.open_columns,
+            recovery_threads: options.recovery_threads,
+            new_database: options.new_database,
         }
     }
 }

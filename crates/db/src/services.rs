@@ -53,7 +53,14 @@ pub const DATABASE_SERVICES: &[Service] = &[
         "mangrove.checkpoint",
         "write what has changed to the database's directory, so that its log is short",
         Admin,
-        &[],
+        &[
+            parameter("parquet", Flag, "with the elements of each label set as a Parquet file"),
+            parameter(
+                "topology",
+                Flag,
+                "with the edges of each vertex for other programs, in later checkpoints too; false: without",
+            ),
+        ],
         OnDatabase(durability::checkpoint),
     ),
     service(

@@ -1,6 +1,6 @@
 //! Verification: reads every file of a directory and checks the graph that they make.
 //!
-//! First it checks every checksum of the files ([`mangrove_durable::verify`]), then the graph that is recovered from
+//! First it checks every checksum of the files, and what they say twice ([`mangrove_durable::verify`]), then the graph that is recovered from
 //! them:
 //!
 //! 1. Every edge is exactly once in the adjacency list of its source and exactly once in that of its target, with the
@@ -14,6 +14,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use mangrove_durable::open::columns::ManifestColumnsFile;
 use mangrove_durable::recovery::{RecoveryProgress, RecoverySummary};
 use mangrove_durable::verify::Verified;
 use mangrove_graph::{
@@ -22,6 +23,7 @@ use mangrove_graph::{
 };
 use mangrove_txn::{RecentOptions, TransactionManager};
 
+use crate::columns::ColumnsComparison;
 use crate::home::{Home, enter_to_read};
 use crate::options::DatabaseOptions;
 use crate::recovery::{Recovery, of_summary};
@@ -41,6 +43,10 @@ pub struct VerifyReport {
     pub blocks: u64,
     /// The total size of these files in bytes.
     pub file_bytes: u64,
+    /// The number of topology blocks that agree with the images of the same checkpoint.
+    pub topology_blocks: u64,
+    /// The number of files of open columns that agree with the images of the same checkpoint.
+    pub columns_files: u64,
     /// The result of recovering the graph, with the state of the log.
     pub recovery: Recovery,
     /// The number of vertices.
@@ -71,8 +77,12 @@ pub struct CheckedIndex {
 /// If it finds a fault; the error is about the first one. The error for a damaged file names the file and the offset.
 pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<VerifyReport> {
     let (disk, _lock) = enter_to_read(Path::new(directory))?;
-    let Verified { store, recovery, manifests, files, blocks, file_bytes, .. } =
-        mangrove_durable::verify::verify(&disk, 0, progress)?;
+    let mut comparison = ColumnsComparison::new(Path::new(directory));
+    let mut compare =
+        |view: &dyn GraphView, file: &ManifestColumnsFile| -> Result<Option<String>> { comparison.compare(view, file) };
+    let verified = mangrove_durable::verify::verify(&disk, 0, &mut compare, progress)?;
+    let Verified { store, recovery, manifests, files, blocks, file_bytes, topology_blocks, columns_files, .. } =
+        verified;
     let manager = TransactionManager::resuming(Arc::new(store), RecentOptions::default(), recovery.last_ts);
     let database = Database::assemble(&DatabaseOptions::default(), manager, Home::Memory);
     let transaction = database.begin_read()?;
@@ -102,7 +112,18 @@ pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> 
     };
     let indexes = view.indexes().iter().map(check).collect::<Result<_>>()?;
     let recovery = of_summary(&recovery);
-    Ok(VerifyReport { manifests, files, blocks, file_bytes, recovery, vertices, edges, indexes })
+    Ok(VerifyReport {
+        manifests,
+        files,
+        blocks,
+        file_bytes,
+        topology_blocks,
+        columns_files,
+        recovery,
+        vertices,
+        edges,
+        indexes,
+    })
 }
 
 /// The error for a graph that contradicts itself although its files are intact.

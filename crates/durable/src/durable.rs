@@ -35,11 +35,12 @@ use uuid::Uuid;
 pub use background::CheckpointStatus;
 use background::{Background, CheckpointPolicy, CheckpointProgress, Checkpointed};
 
-use crate::checkpoint::{CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
+use crate::checkpoint::{CheckpointForms, CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
 use crate::disk::Disk;
 use crate::log::record::NameCounts;
 use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
 use crate::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest};
+use crate::open::columns::ColumnsFormat;
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
 /// The options of a durable graph.
@@ -63,6 +64,13 @@ pub struct DurableOptions {
     /// A checkpoint is also taken in the background when this much time has passed since the last one and the log has
     /// grown; `None`: never.
     pub checkpoint_after: Option<Duration>,
+    /// Whether checkpoints have topology blocks, which other programs can read (`docs/design/open-formats.md`); `None`: as the
+    /// last checkpoint was.
+    pub open_topology: Option<bool>,
+    /// How checkpoints write open columns; `None`: they cannot.
+    pub columns: Option<Arc<dyn ColumnsFormat>>,
+    /// Every checkpoint has open columns, not only those that are asked for them.
+    pub open_columns: bool,
     /// Threads of recovery; 0: one per core.
     pub recovery_threads: usize,
     /// The id of a new database; `None`: a random one. A fixed one makes the files of a test repeatable.
@@ -80,6 +88,9 @@ impl Default for DurableOptions {
             log: LogOptions::default(),
             checkpoint_log_bytes: None,
             checkpoint_after: None,
+            open_topology: None,
+            columns: None,
+            open_columns: false,
             recovery_threads: 0,
             new_database: None,
         }
@@ -87,8 +98,13 @@ impl Default for DurableOptions {
 }
 
 impl DurableOptions {
+    /// Whether checkpoints of the graph with this manifest have topology blocks.
+    pub(crate) fn has_topology(&self, manifest: &Manifest) -> bool {
+        self.open_topology.unwrap_or(manifest.topology.is_some())
+    }
+
     /// The options of recovery.
-    pub(crate) fn of_recovery(&self) -> RecoveryOptions {
+    pub(crate) fn of_recovery(&self, manifest: &Manifest) -> RecoveryOptions {
         let threads = match self.recovery_threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
@@ -99,6 +115,7 @@ impl DurableOptions {
             memory_budget: self.memory_budget.clone(),
             sizes: self.sizes,
             follows: false,
+            notes_lists: self.has_topology(manifest),
         }
     }
 }
@@ -137,7 +154,9 @@ impl Durable {
             None => found(&*disk, options)?,
         };
         let Recovered { store, mut checkpoints, summary } =
-            recover(&*disk, &manifest, options.of_recovery(), progress)?;
+            recover(&*disk, &manifest, options.of_recovery(&manifest), progress)?;
+        checkpoints.set_topology(options.has_topology(&manifest));
+        checkpoints.set_columns(options.columns.clone(), options.open_columns);
         reach(Point::Recovered);
         // LOG-42: nothing was changed until here. LOG-31: the epoch before anything else.
         checkpoints.begin_epoch(&*disk)?;
@@ -202,6 +221,13 @@ impl Durable {
     /// being taken.
     pub fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
         background::checkpoint(&*self.inner, &self.manager)
+    }
+
+    /// As [`Durable::checkpoint`], with these forms for other programs. If only they differ from the last checkpoint, something has
+    /// changed.
+    pub fn checkpoint_with(&self, forms: CheckpointForms) -> Result<Option<CheckpointReport>> {
+        self.inner.checkpoints.lock().ask(forms)?;
+        self.checkpoint()
     }
 }
 
@@ -306,4 +332,8 @@ impl Checkpointed for DurableCore {
 }
 
 #[cfg(all(test, not(feature = "model")))]
+mod columns_tests;
+#[cfg(all(test, not(feature = "model")))]
 mod tests;
+#[cfg(all(test, not(feature = "model")))]
+mod topology_tests;

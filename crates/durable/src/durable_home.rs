@@ -29,7 +29,7 @@ use mangrove_txn::TransactionManager;
 use uuid::Uuid;
 
 use crate::checkpoint::home::{HomePlace, patiently};
-use crate::checkpoint::{CheckpointFloor, CheckpointReport, CheckpointSnapshot, Checkpoints};
+use crate::checkpoint::{CheckpointFloor, CheckpointForms, CheckpointReport, CheckpointSnapshot, Checkpoints};
 use crate::durable::background::{self, Background, CheckpointPolicy, CheckpointProgress, Checkpointed};
 use crate::durable::{CheckpointStatus, DurableOptions, draw_uuid};
 use crate::home::{Home, Name, WaitHome};
@@ -145,7 +145,7 @@ impl DurableHome {
         let place = HomePlace::new(home.clone(), *patience);
         let source = StreamTails { home: &*home, tails: &tails };
         let Recovered { store, checkpoints, summary } =
-            recover_in(&place, &manifest, &source, &|_| Ok(()), graph.of_recovery(), progress)?;
+            recover_in(&place, &manifest, &source, &|_| Ok(()), graph.of_recovery(&manifest), progress)?;
         let store = Arc::new(store);
         let names = NameCounts::of(store.catalog());
         let owned = OwnedGraph { place, database, incarnation, held_until_us, tails, checkpoints, names, summary };
@@ -165,7 +165,9 @@ impl DurableHome {
         options: &DurableHomeOptions,
         manage: impl FnOnce(Arc<ObjectLog>, u64, AfterLoad) -> TransactionManager,
     ) -> Result<Self> {
-        let OwnedGraph { place, database, incarnation, held_until_us, tails, checkpoints, names, summary } = owned;
+        let OwnedGraph { place, database, incarnation, held_until_us, tails, mut checkpoints, names, summary } = owned;
+        checkpoints.set_topology(options.graph.has_topology(checkpoints.manifest()));
+        checkpoints.set_columns(options.graph.columns.clone(), options.graph.open_columns);
         let garbage = Garbage::new(&tails);
         drop(tails);
         let start = StreamStart {
@@ -234,6 +236,17 @@ impl DurableHome {
     /// does; the next attempt finds out.
     pub fn checkpoint(&self) -> Result<Option<CheckpointReport>> {
         background::checkpoint(&*self.core, &self.manager)
+    }
+
+    /// As [`DurableHome::checkpoint`], with these forms for other programs. If only they differ from the last checkpoint, something has
+    /// changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`DurableHome::checkpoint`].
+    pub fn checkpoint_with(&self, forms: CheckpointForms) -> Result<Option<CheckpointReport>> {
+        self.core.checkpoints.lock().checkpoints.ask(forms)?;
+        self.checkpoint()
     }
 
     /// Closes the graph: every commit that was handed over is acknowledged, then FIN is put, so that the next opening
@@ -354,5 +367,7 @@ impl Checkpointed for HomeCore {
     }
 }
 
+#[cfg(all(test, not(feature = "model")))]
+mod open_tests;
 #[cfg(all(test, not(feature = "model")))]
 pub(crate) mod tests;

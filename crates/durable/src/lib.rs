@@ -14,6 +14,7 @@
 //! | [`checkpoint`] | page images in files: taking checkpoints and loading them |
 //! | [`manifest`] | the file that names all files of a state of the graph |
 //! | [`home`] | objects that are written once, in memory, in a directory or in an object store: one interface, one contract |
+//! | [`open`] | what a checkpoint has for other programs |
 //! | [`stream`] | the log of a graph in an object store: objects, their writer, fencing |
 //! | [`content`] | the decoders below the checksums, for fuzzing |
 //! | [`lock`] | the lock that admits one process at a time to a directory |
@@ -39,6 +40,7 @@ pub mod home;
 pub mod lock;
 pub mod log;
 pub mod manifest;
+pub mod open;
 pub mod reading;
 pub mod recovery;
 pub mod stream;

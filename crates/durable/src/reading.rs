@@ -29,7 +29,7 @@ pub fn open_to_read(
         let message = format!("there is no database: {} has no manifest", disk.describe(MANIFEST_DIR));
         return Err(Error::new(ErrorKind::NotFound, message));
     };
-    let Recovered { store, summary, .. } = recover(disk, &manifest, options.of_recovery(), progress)?;
+    let Recovered { store, summary, .. } = recover(disk, &manifest, options.of_recovery(&manifest), progress)?;
     let log = Arc::new(ReadOnlyLog);
     let manager = TransactionManager::with_log(Arc::new(store), options.recent, summary.last_ts, log);
     // A bulk load does not go through the log, so it is refused here.

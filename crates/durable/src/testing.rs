@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mangrove_graph::{
     Direction, EdgeId, ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, KeyId, LabelFilter, LabelSetId,
@@ -13,6 +14,8 @@ use mangrove_store::{IndexOptions, Store, StoreOptions, WriteCardinality};
 use mangrove_txn::{Transaction, TransactionManager};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::open::columns::{ColumnsFormat, ColumnsOrigin, ColumnsTable, WriteTable};
 
 /// One line for each element, by kind and internal id.
 pub(crate) type Dump = BTreeMap<(bool, u64), String>;
@@ -81,7 +84,12 @@ pub(crate) fn dump_now(manager: &TransactionManager) -> Dump {
 
 /// An empty graph with three tablets, two indexes, and no collector.
 pub(crate) fn new_graph() -> TransactionManager {
-    let store = Store::new(&StoreOptions { tablet_count: 3, ..StoreOptions::default() });
+    new_graph_with(StoreOptions::default())
+}
+
+/// The same, with other options.
+pub(crate) fn new_graph_with(options: StoreOptions) -> TransactionManager {
+    let store = Store::new(&StoreOptions { tablet_count: 3, ..options });
     let manager = TransactionManager::new(Arc::new(store));
     make_indexes(&manager);
     manager
@@ -107,7 +115,7 @@ pub(crate) fn make_indexes(manager: &TransactionManager) {
 
 /// Turns the collector off.
 pub(crate) fn quiet(manager: &TransactionManager) {
-    manager.settings().gc_workers.store(0, std::sync::atomic::Ordering::Relaxed);
+    manager.settings().gc_workers.store(0, Ordering::Relaxed);
 }
 
 /// A client that runs random transactions.
@@ -208,5 +216,50 @@ pub(crate) fn empty_page(kind: ElementKind, tablet: u16, number: u32) -> PageIma
         ids: Vec::new(),
         ends: Vec::new(),
         columns: Vec::new(),
+    }
+}
+
+/// A format of open columns for tests: a line for each element, with its internal id. It fails if it is told to.
+#[derive(Debug, Default)]
+pub(crate) struct LineColumns {
+    pub(crate) fails: AtomicBool,
+}
+
+/// The internal ids of a table.
+pub(crate) fn lines(view: &dyn GraphView, table: ColumnsTable) -> Vec<u64> {
+    let (labels, mut cursor) = (LabelFilter::Sets([table.labels].into()), ScanCursor::default());
+    let (mut vertices, mut edges) = (Vec::new(), Vec::new());
+    match table.kind {
+        ElementKind::Vertex => {
+            while !view.scan_vertices(&labels, Share::ALL, &mut cursor, 100, &mut vertices).unwrap() {}
+        }
+        ElementKind::Edge => while !view.scan_edges(&labels, Share::ALL, &mut cursor, 100, &mut edges).unwrap() {},
+    }
+    vertices.iter().map(|id| id.to_bits()).chain(edges.iter().map(|id| id.to_bits())).collect()
+}
+
+impl ColumnsFormat for LineColumns {
+    fn each_table(
+        &self,
+        view: &dyn GraphView,
+        _: ColumnsOrigin,
+        file: &mut WriteTable<'_>,
+    ) -> mangrove_graph::Result<()> {
+        for kind in [ElementKind::Vertex, ElementKind::Edge] {
+            for set in 0..view.catalog().label_set_count() as u32 {
+                let table = ColumnsTable { kind, labels: LabelSetId(set) };
+                let ids = lines(view, table);
+                if !ids.is_empty() {
+                    file(table, &mut |out| {
+                        ids.iter().for_each(|id| writeln!(out, "{id}").unwrap());
+                        match self.fails.load(Ordering::Relaxed) {
+                            true => Err(mangrove_graph::Error::bug("the format fails, as the test wants")),
+                            false => Ok(ids.len() as u64),
+                        }
+                    })?;
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -2,17 +2,23 @@
 //!
 //! Recovery reads only what it needs: the newest image of every page. Verification reads every block of every pack that
 //! a manifest names. It covers the newest manifest and the older ones that still exist, and checks each file also as a
-//! whole. Then it recovers the graph as opening would. The caller checks in the graph in memory that indexes and
+//! whole. It compares topology blocks and open columns with the graph that the images make. Then it recovers the graph as
+//! opening would. The caller checks in the graph in memory that indexes and
 //! adjacency lists agree with the elements.
 
-use hashbrown::HashSet;
-use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result};
-use mangrove_store::{Store, StoreSizes};
+mod columns;
+mod topology;
 
-use crate::checkpoint::check_pack;
+use hashbrown::HashSet;
+use mangrove_graph::{Error, ErrorKind, GraphView, MemoryBudget, Result};
+use mangrove_store::restore::Restore;
+use mangrove_store::{Store, StoreOptions, StoreSizes};
+
+use crate::checkpoint::{check_pack, load};
 use crate::damage::damaged;
 use crate::disk::{Disk, DiskFile};
 use crate::manifest::{MANIFEST_DIR, Manifest};
+use crate::open::columns::ManifestColumnsFile;
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
 /// Bytes of a file that are read at a time.
@@ -35,11 +41,25 @@ pub struct Verified {
     pub blocks: u64,
     /// Bytes of these files.
     pub file_bytes: u64,
+    /// The number of topology blocks that were compared with the images.
+    pub topology_blocks: u64,
+    /// The number of files of open columns that were compared with the images. Those of an earlier checkpoint are not; of
+    /// these only the checksums were checked.
+    pub columns_files: u64,
 }
+
+/// Compares a file of open columns with the graph of the images of the same checkpoint. Returns the first difference, as text.
+pub type CompareColumns<'c> = dyn FnMut(&dyn GraphView, &ManifestColumnsFile) -> Result<Option<String>> + 'c;
 
 /// Reads and checks everything. The caller keeps other processes from changing files meanwhile. Fails with `NotFound`
 /// if there is no database. `threads` work in parallel; 0: one per core.
-pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<Verified> {
+/// `compare` compares files of open columns.
+pub fn verify(
+    disk: &dyn Disk,
+    threads: usize,
+    compare: &mut CompareColumns<'_>,
+    progress: &(dyn Fn(RecoveryProgress) + Sync),
+) -> Result<Verified> {
     let versions = Manifest::versions(disk)?;
     let manifests: Vec<Manifest> = versions.iter().map(|&v| Manifest::read(disk, v)).collect::<Result<_>>()?;
     let Some(newest) = manifests.last().cloned() else {
@@ -61,16 +81,28 @@ pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgre
             seen.insert(path);
         }
     }
+    for file in newest.columns.iter().flat_map(|columns| &columns.files) {
+        let found = length_of(disk, &file.path)?;
+        if found != file.bytes {
+            let what = format!("the file ends there, and the manifest says that it has {} bytes", file.bytes);
+            return Err(damaged(disk, &file.path, found.min(file.bytes), what));
+        }
+        check_whole(disk, &file.path, file.crc32c)?;
+        file_bytes += file.bytes;
+        seen.insert(file.path.clone());
+    }
     let threads = match threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         n => n,
     };
+    let (topology_blocks, columns_files) = check_open_forms(disk, &newest, threads, compare)?;
     let options = RecoveryOptions {
         threads,
         memory_limit_bytes: u64::MAX,
         memory_budget: MemoryBudget::unlimited(),
         sizes: StoreSizes::default(),
         follows: false,
+        notes_lists: false,
     };
     let Recovered { store, summary, .. } = recover(disk, &newest, options, progress)?;
     Ok(Verified {
@@ -81,7 +113,47 @@ pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgre
         files: seen.len() as u64,
         blocks,
         file_bytes,
+        topology_blocks,
+        columns_files,
     })
+}
+
+/// Compares topology blocks and open columns with the images of a manifest. Returns how many of each there are.
+pub(crate) fn check_open_forms(
+    disk: &dyn Disk,
+    manifest: &Manifest,
+    threads: usize,
+    compare: &mut CompareColumns<'_>,
+) -> Result<(u64, u64)> {
+    let is_comparable = manifest.columns.as_ref().is_some_and(|columns| columns.at_ts == manifest.checkpoint_ts());
+    if manifest.topology.is_none() && !is_comparable {
+        return Ok((0, 0));
+    }
+    // Without the log: open forms are of the snapshot of the checkpoint.
+    let store = store_of_images(disk, manifest, threads)?;
+    let blocks = topology::check_topology(disk, manifest, &store)?;
+    Ok((blocks, columns::check_columns(disk, manifest, &store, compare)?))
+}
+
+/// The graph of the checkpoint alone, without indexes.
+fn store_of_images(disk: &dyn Disk, manifest: &Manifest, threads: usize) -> Result<Store> {
+    let options = StoreOptions {
+        tablet_count: manifest.tablet_count,
+        memory_limit_bytes: u64::MAX,
+        memory_budget: MemoryBudget::unlimited(),
+        sizes: StoreSizes::default(),
+        notes_lists: false,
+    };
+    let loaded = load(disk, manifest, Restore::new(Store::new(&options)), threads, &|_, _| ())?;
+    let restored = loaded.restore.finish(&[], 0, manifest.checkpoint_ts(), threads, &mut |_| ());
+    restored.map(|restored| restored.store).map_err(|damage| loaded.source.error(disk, &damage))
+}
+
+fn length_of(disk: &dyn Disk, path: &str) -> Result<u64> {
+    match is_there(disk, path)? {
+        true => Ok(disk.open_read(path)?.len()?),
+        false => Err(damaged(disk, path, 0, "the file is missing, and the manifest names it")),
+    }
 }
 
 fn is_there(disk: &dyn Disk, path: &str) -> Result<bool> {

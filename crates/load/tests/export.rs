@@ -10,7 +10,10 @@ use std::sync::Arc;
 use common::{Folder, Graph, load_clean};
 use mangrove_graph::{Catalog, DateTime, Duration, UserId, Value};
 use mangrove_load::LoadOptions;
-use mangrove_load::export::{ExportFormat, ExportOptions, Losses, PlainChanges, export};
+use mangrove_load::export::{
+    ColumnsTable, ExportFormat, ExportOptions, Losses, PlainChanges, columns_tables, compare_columns, export,
+    write_columns,
+};
 use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue, Store, StoreOptions};
 use mangrove_txn::TransactionManager;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -519,4 +522,89 @@ fn every_graph_has_plain_columns() {
         prop_assert_eq!(rows, model.vertices.len() + model.edges.len());
         prop_assert_eq!(values, of_vertices + of_edges);
     });
+}
+
+/// Writes the open columns of a graph, and compares each file with a graph: the same one, or another. Returns the tables, and the
+/// differences that were found.
+fn open_columns(model: &Model, compared: &Model, folder: &Folder) -> (Vec<ColumnsTable>, Vec<String>) {
+    let (written, compared) = (build(model).begin_read().unwrap(), build(compared).begin_read().unwrap());
+    let (tables, ids) = columns_tables(&written).unwrap();
+    let mut differences = Vec::new();
+    for (at, table) in tables.iter().enumerate() {
+        let path = folder.file(&format!("{at}.parquet"));
+        let rows = write_columns(&written, *table, ids, &[("mangrove", "yes".into())], File::create(&path).unwrap());
+        let file = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        assert_eq!(file.metadata().file_metadata().num_rows() as u64, rows.unwrap());
+        let (_, other_ids) = columns_tables(&compared).unwrap();
+        differences.extend(compare_columns(&compared, *table, other_ids, &path).unwrap());
+    }
+    (tables, differences)
+}
+
+#[test]
+fn open_columns_have_every_value_of_every_graph() {
+    let folder = Folder::new("open-columns", &[]);
+    let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
+    let rows = std::cell::Cell::new(0);
+    proptest!(config, |(model in model(true))| {
+        let (tables, differences) = open_columns(&model, &model, &folder);
+        prop_assert_eq!(differences, Vec::<String>::new());
+        rows.set(rows.get() + tables.len());
+    });
+    assert!(rows.get() > 0);
+}
+
+#[test]
+fn open_columns_have_the_commonest_type_and_the_rest_as_json() {
+    let folder = Folder::new("open-columns-types", &[]);
+    let one = |value: Value| vec![(value, Vec::new())];
+    let meta = vec![("since".to_owned(), Value::I32(2011))];
+    let person = |id: i64, properties: Vec<Property>| (UserId::int(id), "person".to_owned(), properties);
+    let key = |name: &str, values: Vec<(Value, Meta)>| (name.to_owned(), values);
+    let model = Model {
+        vertices: vec![
+            person(1, vec![key("age", one(Value::I32(30))), key("nick", one("a".into()))]),
+            person(2, vec![key("age", one(Value::I32(31))), key("nick", [one("b".into()), one("c".into())].concat())]),
+            person(3, vec![key("age", one(Value::I64(32))), key("_id", one(Value::I32(7)))]),
+            person(4, vec![key("age", vec![(Value::I32(33), meta)])]),
+        ],
+        edges: vec![(UserId::from("e"), "knows".into(), 0, 2, vec![("weight".into(), Value::F64(0.5))])],
+    };
+    let (tables, differences) = open_columns(&model, &model, &folder);
+    assert_eq!((tables.len(), differences), (2, Vec::new()));
+    let rows = |file: &str| {
+        let file = SerializedFileReader::new(File::open(folder.file(file)).unwrap()).unwrap();
+        let mut schema = Vec::new();
+        print_schema(&mut schema, file.metadata().file_metadata().schema());
+        let rows = file.get_row_iter(None).unwrap();
+        let text = |row: parquet::record::Row| {
+            let internal = |name: &str| name.ends_with("internal");
+            let shown = row.get_column_iter().filter(|(name, _)| !internal(name));
+            shown.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        rows.map(|row| text(row.unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        rows("0.parquet"),
+        [
+            "_id=1 age=30 nick=[\"a\"] _rest=null",
+            "_id=2 age=31 nick=[\"b\", \"c\"] _rest=null",
+            "_id=3 age=null nick=null _rest=\"{\"_id\":[{\"value\":{\"@type\":\"g:Int32\",\"@value\":7}}],\"age\":[{\"value\":{\"@type\":\"g:Int64\",\"@value\":32}}]}\"",
+            "_id=4 age=null nick=null _rest=\"{\"age\":[{\"value\":{\"@type\":\"g:Int32\",\"@value\":33},\"meta\":{\"since\":{\"@type\":\"g:Int32\",\"@value\":2011}}}]}\"",
+        ]
+    );
+    assert_eq!(rows("1.parquet"), ["_id=\"e\" _source=1 _target=3 weight=0.5 _rest=null"]);
+    // Each change of the graph is a difference from the file.
+    let changes: [&dyn Fn(&mut Model); 5] = [
+        &|model| model.vertices[0].2[0].1[0].0 = Value::I32(29),
+        &|model| model.vertices[1].2[1].1[1].0 = "d".into(),
+        &|model| model.vertices[3].2[0].1[0].1[0].1 = Value::I32(2012),
+        &|model| model.edges[0].3 = 1,
+        &|model| model.edges[0].4[0].1 = Value::F64(-0.5),
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        let mut other = model.clone();
+        change(&mut other);
+        assert_eq!(open_columns(&model, &other, &folder).1.len(), 1, "change {number}");
+    }
 }

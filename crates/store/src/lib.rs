@@ -52,7 +52,7 @@ pub use garbage::{Effort, RunningTransactions};
 pub use index::{INDEX_KEYS_MAX, IndexOptions, IndexReport};
 pub use load::{BulkColumn, BulkLoader, ColumnData, image, restore};
 pub use memory::{Backlog, GarbageReport, MemoryReport, MemoryRow, RecordKind, Write};
-pub use read::{AdjacencyLayout, StatisticsPass, StoreView};
+pub use read::{AdjacencyLayout, StatisticsPass, StoreView, lists};
 pub use sizes::StoreSizes;
 pub use store::{Store, StoreOptions};
 pub use version::installing::Announced;

@@ -10,6 +10,7 @@
 //! | `runs` | adjacency in place, for whole-graph algorithms |
 //! | `visibility` | the elements of a batch that the snapshot sees |
 //! | `statistics` | the pass over all pages that makes the statistics of a snapshot |
+//! | [`lists`] | the lists of a page of vertices, for checkpoints |
 //! | `layout` | counts of packed adjacency, for reports |
 //!
 //! Readers change nothing and take no lock. They read under a pin that lasts for one call at most. The laws of the
@@ -20,6 +21,7 @@ mod columns;
 mod expand;
 mod graph_view;
 mod layout;
+pub mod lists;
 mod look_up;
 mod numbers;
 mod properties;

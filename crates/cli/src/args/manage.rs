@@ -57,7 +57,9 @@ before you copy the directory, or before a restart that should be quick.
 
 Examples:
   mangrove checkpoint --url ws://127.0.0.1:8182/gremlin
-  mangrove checkpoint --data graph/";
+  mangrove checkpoint --data graph/
+  mangrove checkpoint --data graph/ --topology true
+  mangrove checkpoint --data graph/ --parquet";
 
 const VERIFY_HELP: &str = "\
 Nothing is changed. If anything is wrong, the exit code is 1 and the error names the file and the
@@ -73,6 +75,13 @@ pub struct CheckpointArgs {
     /// The graph.
     #[command(flatten)]
     pub target: TargetArgs,
+    /// Whether this checkpoint and later ones have the edges of each vertex in a form that other programs can read [default: as
+    /// the last checkpoint]
+    #[arg(long, value_name = "BOOL")]
+    pub topology: Option<bool>,
+    /// Write the elements of each label set as a Parquet file
+    #[arg(long)]
+    pub parquet: bool,
     /// How to print the result
     #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
     pub format: ResultFormat,

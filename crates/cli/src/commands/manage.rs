@@ -216,7 +216,10 @@ pub fn kill(args: &KillArgs) -> Result<(), Failure> {
 
 /// `mangrove checkpoint`.
 pub fn checkpoint(args: &CheckpointArgs) -> Result<(), Failure> {
-    ServiceCall::new("mangrove.checkpoint").print(&args.target, args.format)
+    let topology = args.topology.map(Value::Bool);
+    let parquet = args.parquet.then_some(Value::Bool(true));
+    let call = ServiceCall::new("mangrove.checkpoint").with("topology", topology).with("parquet", parquet);
+    call.print(&args.target, args.format)
 }
 
 /// `mangrove promote`.

@@ -26,6 +26,12 @@ pub fn verify(directory: &str) -> Result<(), Failure> {
         out,
         "{manifests} manifests, {files} files with {blocks} blocks in {bytes} bytes: every checksum is right"
     )?;
+    if report.topology_blocks > 0 {
+        writeln!(out, "{} topology blocks, as the images have it", report.topology_blocks)?;
+    }
+    if report.columns_files > 0 {
+        writeln!(out, "{} files of open columns, as the images have it", report.columns_files)?;
+    }
     writeln!(out, "{}", recovered(&report.recovery, stopwatch.elapsed().as_secs_f64()))?;
     writeln!(out, "{} edges: each is listed once by its source and once by its target", report.edges)?;
     for index in &report.indexes {

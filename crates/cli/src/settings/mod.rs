@@ -235,6 +235,8 @@ pub const SETTINGS: &[Setting] = settings! {
          all processes that open the graph";
     "reads_without_home" "BOOL" durability.object_log.reads_without_home:
         "In a home of objects that does not answer: serve reads without that proof";
+    "open_columns" "BOOL" durability.open_columns:
+        "Write the elements of each label as a Parquet file with every checkpoint";
     "garbage_collection" "BOOL" graph_settings.garbage_collection: "Collect old versions and deleted elements";
     "gc_workers" "COUNT" graph_settings.gc_workers: "Collector threads per graph, at most 16";
     "max_snapshot_age_ms" "COUNT" graph_settings.max_snapshot_age_ms:

@@ -1,6 +1,6 @@
 //! The services `mangrove.checkpoint`, `mangrove.durability` and `mangrove.promote`.
 
-use mangrove_durable::checkpoint::CheckpointReport;
+use mangrove_durable::checkpoint::{CheckpointForms, CheckpointReport};
 use mangrove_graph::{Result, Value};
 
 use super::registry::{Arguments, row};
@@ -9,8 +9,10 @@ use crate::management::count;
 use crate::state::Database;
 
 /// Takes a checkpoint. Returns one row, or none if nothing has changed since the last one.
-pub(super) fn checkpoint(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
-    Ok(database.checkpoint()?.iter().map(taken).collect())
+pub(super) fn checkpoint(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let topology = arguments.get("topology").map(|_| arguments.flag("topology")).transpose()?;
+    let columns = arguments.flag("parquet")?;
+    Ok(database.checkpoint_with(CheckpointForms { topology, columns })?.iter().map(taken).collect())
 }
 
 fn taken(report: &CheckpointReport) -> Value {
@@ -18,6 +20,8 @@ fn taken(report: &CheckpointReport) -> Value {
         ("manifest", count(report.version)),
         ("timestamp", count(report.checkpoint_ts)),
         ("pages", count(report.pages)),
+        ("topology_blocks", count(report.topology_blocks)),
+        ("columns_files", count(report.columns_files)),
         ("files", count(report.files)),
         ("bytes", count(report.bytes)),
         ("packs_retired", count(report.packs_retired)),

@@ -4,6 +4,8 @@
 //! its blocks count, or when there are too many packs; then the smallest go first. The pages that still count in it are
 //! due in the next checkpoint, as if they had changed. A pack without a block that counts leaves the manifest.
 //!
+//! Of topology blocks, too, that in the last pack counts, if the manifest says that there are any (LOG-100).
+//!
 //! So a graph takes at most about twice its size on disk, a checkpoint of few changes writes little, and recovery reads
 //! each page once.
 
@@ -70,6 +72,8 @@ pub(super) struct LivePacks {
     /// In the order of the manifest, oldest first.
     packs: BTreeMap<u64, LivePack>,
     newest: HashMap<PageName, PagePlace>,
+    /// The topology blocks that count, by their pages; `None` if none do (LOG-100).
+    topology: Option<HashMap<PageName, PagePlace>>,
     /// The pack with the catalog that counts.
     catalog: Option<(u64, BlockPosition)>,
     /// The place of the next pack.
@@ -81,6 +85,8 @@ pub(super) struct LivePacks {
 pub(super) struct DuePages {
     /// Tablet by tablet.
     pub(super) pages: Vec<PageName>,
+    /// The pages whose topology is written, tablet by tablet.
+    pub(super) topology: Vec<PageName>,
     /// The packs of which nothing counts after that.
     pub(super) retired: BTreeSet<u64>,
 }
@@ -98,7 +104,10 @@ impl LivePacks {
                 None if name == BlockName::CATALOG => {
                     self.catalog.replace((at, position)).map(|(pack, position)| PagePlace { pack, position })
                 }
-                None => continue,
+                None => match (name.topology_page(), &mut self.topology) {
+                    (Some(page), Some(topology)) => topology.insert(page, PagePlace { pack: at, position }),
+                    _ => continue,
+                },
             };
             live += position.bytes();
             if let Some(pack) = old.and_then(|old| self.packs.get_mut(&old.pack).map(|pack| (pack, old))) {
@@ -115,11 +124,42 @@ impl LivePacks {
         self.newest.iter().map(|(page, place)| (*page, *place))
     }
 
-    /// Lets the images of these pages count no more.
+    /// Lets the blocks of these pages count no more.
     pub(super) fn forget(&mut self, pages: &[PageName]) {
-        for place in pages.iter().filter_map(|page| self.newest.remove(page)) {
+        let (newest, topology) = (&mut self.newest, &mut self.topology);
+        let places = pages.iter().flat_map(|page| {
+            [newest.remove(page), topology.as_mut().and_then(|topology| topology.remove(page))]
+        });
+        for place in places.flatten() {
             self.packs.get_mut(&place.pack).expect("the pack of a block that counts").live -= place.position.bytes();
         }
+    }
+
+    /// Says whether topology blocks count. If they did, and do not any more, their bytes stop counting.
+    pub(super) fn count_topology(&mut self, counts: bool) {
+        if counts {
+            self.topology.get_or_insert_default();
+        } else {
+            for place in self.topology.take().into_iter().flat_map(HashMap::into_values) {
+                self.packs.get_mut(&place.pack).expect("the pack of a block that counts").live -=
+                    place.position.bytes();
+            }
+        }
+    }
+
+    /// The topology blocks that count.
+    pub(super) fn newest_topology(&self) -> impl Iterator<Item = (PageName, PagePlace)> {
+        self.topology.iter().flatten().map(|(page, place)| (*page, *place))
+    }
+
+    /// The block of this name that counts.
+    fn counting(&self, name: BlockName) -> Option<(u64, BlockPosition)> {
+        let place = match name.page() {
+            Some(page) => self.newest.get(&page),
+            None if name == BlockName::CATALOG => return self.catalog,
+            None => self.topology.as_ref()?.get(&name.topology_page()?),
+        };
+        place.map(|place| (place.pack, place.position))
     }
 
     /// The number of pages with an image.
@@ -143,11 +183,15 @@ impl LivePacks {
         self.packs.values().map(|pack| pack.live).sum()
     }
 
-    /// The pages that a checkpoint writes: these, which have changed, and those of the packs that are retired.
-    pub(super) fn due(&self, changed: Vec<PageName>, policy: PackPolicy) -> DuePages {
+    /// The pages that a checkpoint writes: these, which have changed, those whose lists have changed, and those of the
+    /// packs that are retired.
+    pub(super) fn due(&self, changed: Vec<PageName>, lists: Vec<PageName>, policy: PackPolicy) -> DuePages {
         let changed: HashSet<PageName> = changed.into_iter().collect();
+        let lists: HashSet<PageName> = lists.into_iter().collect();
         let mut live: BTreeMap<u64, u64> = self.packs.iter().map(|(at, pack)| (*at, pack.live)).collect();
-        for place in changed.iter().filter_map(|page| self.newest.get(page)) {
+        let topology = |page: &PageName| self.topology.as_ref()?.get(page);
+        let replaced = changed.iter().filter_map(|page| self.newest.get(page));
+        for place in replaced.chain(lists.iter().filter_map(topology)) {
             *live.get_mut(&place.pack).expect("the pack of a block that counts") -= place.position.bytes();
         }
         let is_mostly_dead = |at: u64| live[&at] * 2 < self.packs[&at].bytes;
@@ -160,23 +204,22 @@ impl LivePacks {
         // This checkpoint adds one.
         let surplus = (kept.len() as u64 + 1).saturating_sub(policy.packs_max(self.live_bytes()));
         retired.extend(kept.iter().take(surplus as usize).map(|(_, at)| *at));
-        let moved = self.newest.iter().filter(|(_, place)| retired.contains(&place.pack)).map(|(page, _)| *page);
-        let mut pages: Vec<PageName> = moved.filter(|page| !changed.contains(page)).collect();
-        pages.extend(changed);
-        pages.sort_unstable();
-        DuePages { pages, retired }
+        let all = |changed: HashSet<PageName>, blocks: &mut dyn Iterator<Item = (PageName, PagePlace)>| {
+            let moved = blocks.filter(|(_, place)| retired.contains(&place.pack)).map(|(page, _)| page);
+            let mut pages: Vec<PageName> = moved.filter(|page| !changed.contains(page)).collect();
+            pages.extend(changed);
+            pages.sort_unstable();
+            pages
+        };
+        let (pages, topology) = (all(changed, &mut self.newest()), all(lists, &mut self.newest_topology()));
+        DuePages { pages, topology, retired }
     }
 
     /// The packs of the manifest that has these new ones, too.
     pub(super) fn entries_with(&self, written: &[WrittenPack]) -> Vec<ManifestPack> {
         let mut live: BTreeMap<u64, u64> = self.packs.iter().map(|(at, pack)| (*at, pack.live)).collect();
         for (name, _) in written.iter().flat_map(|pack| &pack.blocks) {
-            let old = match name.page() {
-                Some(page) => self.newest.get(&page).map(|place| (place.pack, place.position)),
-                None if *name == BlockName::CATALOG => self.catalog,
-                None => None,
-            };
-            if let Some((pack, position)) = old {
+            if let Some((pack, position)) = self.counting(*name) {
                 *live.get_mut(&pack).expect("the pack of a block that counts") -= position.bytes();
             }
         }
@@ -227,7 +270,8 @@ mod tests {
     }
 
     fn due(packs: &LivePacks, changed: &[u32]) -> (Vec<u32>, Vec<u64>) {
-        let DuePages { pages, retired } = packs.due(changed.iter().map(|number| page(*number)).collect(), POLICY);
+        let changed = changed.iter().map(|number| page(*number)).collect();
+        let DuePages { pages, retired, .. } = packs.due(changed, Vec::new(), POLICY);
         (pages.iter().map(|page| page.number).collect(), retired.into_iter().collect())
     }
 

@@ -23,6 +23,7 @@ use super::take::Checkpoints;
 use crate::codec::SavedRules;
 use crate::damage::damaged_in;
 use crate::manifest::{Manifest, ManifestPack, PackNumber};
+use crate::open::TopologyBlock;
 
 /// A checkpoint in memory. The log is replayed into it before the restore is finished.
 pub(crate) struct LoadedCheckpoint {
@@ -98,6 +99,7 @@ pub(super) fn live_packs<'a, P: Place + ?Sized>(
     blocks: impl Iterator<Item = &'a [PlacedBlock]>,
 ) -> Result<LivePacks> {
     let mut packs = LivePacks::default();
+    packs.count_topology(manifest.topology.is_some());
     for (pack, blocks) in manifest.packs.iter().zip(blocks) {
         packs.add(pack.clone(), blocks);
     }
@@ -108,6 +110,28 @@ pub(super) fn live_packs<'a, P: Place + ?Sized>(
         }
         _ => Ok(packs),
     }
+}
+
+/// Calls `each` with the topology blocks of a manifest that count, pack by pack.
+pub(crate) fn each_topology<P: Place + ?Sized>(
+    place: &P,
+    manifest: &Manifest,
+    each: &mut dyn FnMut(&PackReader<'_>, BlockPosition, TopologyBlock) -> Result<()>,
+) -> Result<()> {
+    let readers = open_packs(place, &manifest.packs, manifest.database, 1)?;
+    let packs = live_packs(place, manifest, readers.iter().map(|reader| reader.blocks.as_slice()))?;
+    let mut found: Vec<_> = packs.newest_topology().map(|(page, at)| (at.pack, at.position, page)).collect();
+    found.sort_unstable_by_key(|(pack, position, _)| (*pack, position.offset));
+    for of_pack in found.chunk_by(|(one, ..), (other, ..)| one == other) {
+        let reader = &readers[of_pack[0].0 as usize];
+        let blocks: Vec<_> =
+            of_pack.iter().map(|(_, position, page)| (BlockName::of_topology(*page), *position)).collect();
+        reader.bodies(&blocks, |name, position, body| {
+            let page = name.topology_page().expect("these are topology blocks");
+            each(reader, position, reader.topology(page, position, body)?)
+        })?;
+    }
+    Ok(())
 }
 
 /// Opens packs, and returns them in the same order.

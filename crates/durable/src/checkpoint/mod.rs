@@ -33,11 +33,13 @@
 //! | `place` | where checkpoints are: a directory or a home |
 //! | `home` | checkpoints in a home: packs and manifests as objects |
 //! | `floor` | from where on a checkpoint needs the log |
+//! | `columns` | writing open columns with a checkpoint |
 //! | `take` | writing a checkpoint |
 //! | `load` | loading one |
 //! | `adopt` | going on with one that a follower has not loaded |
 
 mod adopt;
+mod columns;
 mod compress;
 mod floor;
 pub(crate) mod home;
@@ -53,11 +55,11 @@ pub(crate) use adopt::PackDirectories;
 pub(crate) use compress::Compression;
 pub(crate) use floor::CheckpointFloor;
 pub(crate) use image::{ImageReader, ImageWriter, read_image_of_version_1};
-pub(crate) use load::load;
+pub(crate) use load::{each_topology, load};
 pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible, read_names};
 pub use pack::{BlockEntry, list_blocks};
 pub(crate) use pack::{check_directory, check_pack};
-pub use take::CheckpointReport;
+pub use take::{CheckpointForms, CheckpointReport};
 pub(crate) use take::{CheckpointSnapshot, Checkpoints, clean_up};
 
 #[cfg(test)]

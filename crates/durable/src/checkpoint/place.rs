@@ -17,6 +17,7 @@ use mangrove_graph::Result;
 use crate::damage::damaged_in;
 use crate::disk::{Disk, DiskFile};
 use crate::manifest::{CHECKPOINT_DIR, Manifest, fenced};
+use crate::open::columns::OPEN_DIR;
 
 /// Bytes of adjacent blocks that are read at a time from a disk. Memory of this size is soon used again.
 const DISK_RUN_BYTES: u64 = 256 << 10;
@@ -32,6 +33,16 @@ pub(crate) trait Place: Sync {
     /// Makes the names of all packs durable that were finished.
     fn keep_packs(&self) -> Result<()>;
 
+    /// Makes the place of open columns, if it needs one.
+    fn begin_columns(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Makes the names of all open columns durable that were finished.
+    fn keep_columns(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Writes `next` as the manifest after `newest`. Fails with `Closed` if another process has the graph.
     fn put_manifest(&self, next: &mut Manifest, newest: &Manifest) -> Result<()>;
 
@@ -45,8 +56,8 @@ pub(crate) trait Place: Sync {
     fn describe_log(&self) -> String;
 }
 
-/// A pack that is being written. No manifest names it before [`NewPack::finish`].
-pub(crate) trait NewPack {
+/// A pack, or a file of open columns, that is being written. No manifest names it before [`NewPack::finish`].
+pub(crate) trait NewPack: Send {
     /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 
@@ -94,6 +105,15 @@ impl<D: Disk + ?Sized> Place for D {
 
     fn keep_packs(&self) -> Result<()> {
         Ok(self.sync_dir(CHECKPOINT_DIR)?)
+    }
+
+    fn begin_columns(&self) -> Result<()> {
+        self.create_dir(OPEN_DIR)?;
+        Ok(self.sync_dir("")?)
+    }
+
+    fn keep_columns(&self) -> Result<()> {
+        Ok(self.sync_dir(OPEN_DIR)?)
     }
 
     fn put_manifest(&self, next: &mut Manifest, newest: &Manifest) -> Result<()> {

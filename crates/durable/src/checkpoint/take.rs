@@ -5,6 +5,7 @@
 //! pages lets other threads run, and may end the checkpoint.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, Result, TabletId};
@@ -13,15 +14,19 @@ use mangrove_store::image::PageImage;
 use mangrove_txn::Transaction;
 use uuid::Uuid;
 
+use super::columns::write_columns;
 use super::floor::CheckpointFloor;
 use super::live::{LivePacks, PackPolicy};
 use super::names::put_names;
-use super::pack::{PlacedPackWriter, WrittenPack};
+use super::pack::{BlockName, PlacedPackWriter, WrittenPack};
 use super::place::Place;
 use crate::disk::Disk;
 use crate::manifest::{
-    CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest, ManifestTablets, PackNumber, TabletRanges,
+    CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest, ManifestTablets, ManifestTopology, PackNumber,
+    TabletRanges,
 };
+use crate::open::columns::{ColumnsFormat, ColumnsOrigin, OPEN_DIR};
+use crate::open::{TopologyBlock, put_topology, tablet_bits};
 
 /// The result of a checkpoint, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,6 +37,10 @@ pub struct CheckpointReport {
     pub checkpoint_ts: u64,
     /// Page images written.
     pub pages: u64,
+    /// Topology blocks written, each of a page of vertices.
+    pub topology_blocks: u64,
+    /// Files of open columns written.
+    pub columns_files: u64,
     /// Packs written.
     pub files: u64,
     /// Bytes of these packs.
@@ -40,6 +49,15 @@ pub struct CheckpointReport {
     pub packs_retired: u64,
     /// Bytes of the blocks that count, of all packs.
     pub live_bytes: u64,
+}
+
+/// What a checkpoint that somebody asks for has for other programs, besides what recovery needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CheckpointForms {
+    /// Whether this checkpoint and later ones have topology blocks; `None`: as the last one.
+    pub topology: Option<bool>,
+    /// This checkpoint has open columns.
+    pub columns: bool,
 }
 
 /// The snapshot that a checkpoint writes.
@@ -51,6 +69,24 @@ pub(crate) struct CheckpointSnapshot {
     pub(crate) floor: CheckpointFloor,
     /// The transaction that keeps the snapshot from being collected; `None` while nothing else can change the graph.
     pub(crate) held: Option<Transaction>,
+}
+
+/// How and when open columns are written.
+#[derive(Debug, Default)]
+struct ColumnsPolicy {
+    format: Option<Arc<dyn ColumnsFormat>>,
+    /// With every checkpoint.
+    always: bool,
+    /// With the next one.
+    asked: bool,
+}
+
+impl ColumnsPolicy {
+    /// The format, if the checkpoint that is taken has open columns.
+    fn take(&mut self) -> Option<Arc<dyn ColumnsFormat>> {
+        let is_due = std::mem::take(&mut self.asked) || self.always;
+        self.format.clone().filter(|_| is_due)
+    }
 }
 
 /// A checkpoint whose packs are written.
@@ -70,6 +106,9 @@ pub(crate) struct Checkpoints {
     /// The content of the catalog that counts.
     names: Vec<u8>,
     policy: PackPolicy,
+    /// Checkpoints have topology blocks.
+    has_topology: bool,
+    columns: ColumnsPolicy,
     /// The last version that was tried, in a directory (LOG-24).
     tried: u64,
     /// A checkpoint whose manifest is written, or may be.
@@ -82,7 +121,32 @@ impl Checkpoints {
     /// The state after the checkpoint of a manifest: its packs, and the content of its catalog.
     pub(super) fn new(manifest: Manifest, packs: LivePacks, names: Vec<u8>) -> Self {
         let policy = PackPolicy::default();
-        Checkpoints { tried: manifest.version, pending: None, counter: 0, manifest, packs, names, policy }
+        let (tried, has_topology) = (manifest.version, false);
+        let columns = ColumnsPolicy::default();
+        Checkpoints { tried, pending: None, counter: 0, manifest, packs, names, policy, has_topology, columns }
+    }
+
+    /// Says whether checkpoints have topology blocks. A store that does not note changes of lists (STORE-37) costs all blocks
+    /// in each of them; one that does has noted them since the snapshot of the last checkpoint.
+    pub(crate) fn set_topology(&mut self, has_topology: bool) {
+        self.has_topology = has_topology;
+    }
+
+    /// Says how open columns are written, and whether every checkpoint has them.
+    pub(crate) fn set_columns(&mut self, format: Option<Arc<dyn ColumnsFormat>>, always: bool) {
+        self.columns = ColumnsPolicy { format, always, asked: false };
+    }
+
+    /// Says what the next checkpoint has for other programs.
+    pub(crate) fn ask(&mut self, forms: CheckpointForms) -> Result<()> {
+        if forms.columns && self.columns.format.is_none() {
+            return Err(Error::unsupported(
+                "this program cannot write Parquet (it was built without the feature `parquet` of mangrove-load)",
+            ));
+        }
+        self.columns.asked |= forms.columns;
+        self.has_topology = forms.topology.unwrap_or(self.has_topology);
+        Ok(())
     }
 
     /// Makes packs of other sizes.
@@ -157,9 +221,14 @@ impl Checkpoints {
         let since = (self.packs.page_count() > 0).then_some(last_ts);
         let tablets = (1..=store.tablet_count()).map(TabletId);
         let changed: Vec<_> = tablets.flat_map(|id| store.pages_changed_since(id, since)).collect();
-        let has_changes = !changed.is_empty();
+        let lists = self.changed_lists(store);
+        // LOG-100. If the blocks were not counted before, all of them are due.
+        let is_first_topology = self.has_topology && self.manifest.topology.is_none();
+        self.packs.count_topology(self.has_topology);
+        next.topology = self.has_topology.then_some(ManifestTopology { at_ts });
+        let has_changes = !changed.is_empty() || !lists.is_empty();
         let due = match has_changes {
-            true => self.packs.due(changed, self.policy),
+            true => self.packs.due(changed, lists, self.policy),
             false => Default::default(),
         };
         let mut packs = PackSeries {
@@ -169,8 +238,10 @@ impl Checkpoints {
             counter: &mut self.counter,
             policy: self.policy,
             live: self.packs.live_bytes(),
-            due: due.pages.len() as u64,
-            images: 0,
+            has_topology: self.has_topology,
+            due: (due.pages.len() + due.topology.len()) as u64,
+            done: 0,
+            body: Vec::new(),
             bytes: 0,
             current: None,
             written: Vec::new(),
@@ -181,18 +252,34 @@ impl Checkpoints {
             let image = store.page_image(*page, at_ts).ok_or_else(|| Error::bug(format!("{page} is gone")))?;
             packs.image(&image)?;
         }
-        report.pages = packs.images;
+        report.pages = packs.done;
+        let bits = tablet_bits(store.tablet_count());
+        for page in &due.topology {
+            pause()?;
+            let lists = store.page_lists(*page, at_ts).ok_or_else(|| Error::bug(format!("{page} is gone")))?;
+            packs.topology(TopologyBlock { at_ts, tablet_bits: bits, lists })?;
+        }
+        report.topology_blocks = due.topology.len() as u64;
+        let columns = self.columns.take();
+        if let Some(format) = &columns {
+            let of = ColumnsOrigin { database: next.database, at_ts };
+            let numbers = (packs.incarnation, &mut *packs.counter);
+            let written = write_columns(place, store, &**format, of, numbers, pause)?;
+            report.columns_files = written.files.len() as u64;
+            next.columns = Some(written);
+        }
         drop(held);
         reach(Point::CheckpointImages);
         // LOG-25: after the last image.
         let mut names = Vec::new();
         put_names(store, &mut names);
-        let has_new_names = names != self.names || self.packs.catalog_is_due(&due.retired);
+        let has_new_names = names != self.names || self.packs.catalog_is_due(&due.retired) || is_first_topology;
         if has_new_names {
             packs.writer()?.catalog(&names)?;
         }
         let written = packs.finish()?;
-        if written.is_empty() && floor.is_that_of(&self.manifest) {
+        let has_same_forms = next.topology.is_some() == self.manifest.topology.is_some();
+        if written.is_empty() && columns.is_none() && has_same_forms && floor.is_that_of(&self.manifest) {
             return Ok(settled);
         }
         next.packs = self.packs.entries_with(&written);
@@ -215,6 +302,22 @@ impl Checkpoints {
             self.pending = None;
         }
         settled
+    }
+
+    /// The pages whose topology is due, because their lists have changed or no topology counts.
+    fn changed_lists(&self, store: &Store) -> Vec<mangrove_store::image::PageName> {
+        if !self.has_topology {
+            return Vec::new();
+        }
+        // The notes of the store go back to the last checkpoint. Blocks of an older state are all written anew. A graph
+        // without images may have been loaded in bulk, which notes no changes.
+        let is_noted = |topology: &ManifestTopology| {
+            topology.at_ts == self.manifest.checkpoint_ts() && self.packs.page_count() > 0
+        };
+        let last = self.manifest.topology.filter(is_noted);
+        let since = last.map(|topology| topology.at_ts);
+        let tablets = (1..=store.tablet_count()).map(TabletId);
+        tablets.flat_map(|tablet| store.pages_with_changed_lists(tablet, since)).collect()
     }
 
     /// Puts the manifest of a checkpoint whose packs are written. Returns `None` if there is none.
@@ -241,10 +344,14 @@ struct PackSeries<'a, P: ?Sized> {
     policy: PackPolicy,
     /// Bytes of the graph's blocks before the checkpoint.
     live: u64,
-    /// Images that the checkpoint writes.
+    /// Topology blocks count, so directories and catalogs are plain (LOG-101).
+    has_topology: bool,
+    /// Images and topology blocks that the checkpoint writes.
     due: u64,
-    /// Images written.
-    images: u64,
+    /// Images and topology blocks written.
+    done: u64,
+    /// The body of a topology block.
+    body: Vec<u8>,
     /// Bytes of the packs that are finished.
     bytes: u64,
     current: Option<PlacedPackWriter<'a>>,
@@ -257,20 +364,38 @@ impl<'a, P: Place + ?Sized> PackSeries<'a, P> {
         if self.current.is_none() {
             *self.counter += 1;
             let number = (self.incarnation, *self.counter);
-            self.current = Some(PlacedPackWriter::create(self.place, number, self.database, self.policy.compression)?);
+            let compression = self.policy.compression;
+            let mut writer = PlacedPackWriter::create(self.place, number, self.database, compression)?;
+            if self.has_topology {
+                writer.leave_plain();
+            }
+            self.current = Some(writer);
         }
         Ok(self.current.as_mut().expect("it was just begun"))
     }
 
     fn image(&mut self, image: &PageImage) -> Result<()> {
-        let writer = self.writer()?;
-        writer.image(image)?;
-        let here = writer.bytes();
-        self.images += 1;
+        self.writer()?.image(image)?;
+        self.end_large_pack()
+    }
+
+    fn topology(&mut self, mut block: TopologyBlock) -> Result<()> {
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
+        put_topology(&mut block, &mut body);
+        self.writer()?.add(BlockName::of_topology(block.lists.name), &body)?;
+        self.body = body;
+        self.end_large_pack()
+    }
+
+    /// Notes that the pack has a further block, and ends it if it is large.
+    fn end_large_pack(&mut self) -> Result<()> {
+        let here = self.writer()?.bytes();
+        self.done += 1;
         // The first checkpoint of a large graph has no live bytes to go by.
-        let expected = u128::from(self.bytes + here) * u128::from(self.due) / u128::from(self.images);
+        let expected = u128::from(self.bytes + here) * u128::from(self.due) / u128::from(self.done);
         let live = self.live.max(u64::try_from(expected).unwrap_or(u64::MAX));
-        if here >= self.policy.target(live) && self.images < self.due {
+        if here >= self.policy.target(live) && self.done < self.due {
             self.end_pack()?;
         }
         Ok(())
@@ -295,14 +420,13 @@ impl<'a, P: Place + ?Sized> PackSeries<'a, P> {
 /// process may have written without learning of it (LOG-24), are left alone with their files. The caller has the
 /// database to itself, and takes no checkpoint meanwhile. Returns the number of removed files.
 pub(crate) fn clean_up(disk: &dyn Disk, newest: &Manifest) -> Result<u64> {
-    let paths = |manifest: &Manifest| manifest.packs.iter().map(|pack| pack.path()).collect::<Vec<_>>();
-    let mut needed: BTreeSet<String> = paths(newest).into_iter().collect();
+    let mut needed: BTreeSet<String> = newest.paths().collect();
     let (mut old, later): (Vec<u64>, Vec<u64>) =
         Manifest::versions(disk)?.into_iter().partition(|&version| version < newest.version);
     for version in old.pop().into_iter().chain(later) {
         // A manifest that cannot be read needs no files: the graph is not opened from it.
         if let Ok(manifest) = Manifest::read(disk, version) {
-            needed.extend(paths(&manifest));
+            needed.extend(manifest.paths());
         }
     }
     let mut removed = 0;
@@ -313,7 +437,7 @@ pub(crate) fn clean_up(disk: &dyn Disk, newest: &Manifest) -> Result<u64> {
     for name in disk.list(MANIFEST_DIR)?.iter().filter(|name| name.ends_with(".draft")) {
         disk.remove(&format!("{MANIFEST_DIR}/{name}"))?;
     }
-    for directory in [CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR] {
+    for directory in [CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, OPEN_DIR] {
         for name in disk.list(directory)? {
             let path = format!("{directory}/{name}");
             if !needed.contains(&path) {

@@ -13,7 +13,8 @@ use super::*;
 use crate::disk::{Disk, SimDisk};
 use crate::log::LogFloor;
 use crate::manifest::{CHECKPOINT_DIR, MANIFEST_DIR, Manifest};
-use crate::testing::{Actor, Dump, dump, dump_now, new_graph, quiet};
+use crate::testing::{Actor, Dump, dump, dump_now, new_graph, new_graph_with, quiet};
+use crate::verify::check_open_forms;
 
 /// Small packs, so that a checkpoint writes several.
 const POLICY: PackPolicy =
@@ -37,7 +38,18 @@ fn new_disk() -> SimDisk {
 
 impl CheckpointedGraph {
     fn new() -> Self {
-        let (disk, manager) = (new_disk(), new_graph());
+        Self::of(new_graph())
+    }
+
+    /// A graph whose checkpoints have topology.
+    fn with_topology() -> Self {
+        let mut graph = Self::of(new_graph_with(StoreOptions { notes_lists: true, ..StoreOptions::default() }));
+        graph.checkpoints.set_topology(true);
+        graph
+    }
+
+    fn of(manager: TransactionManager) -> Self {
+        let disk = new_disk();
         let mut manifest = Manifest::first(Uuid::from_u128(1), 3);
         manifest.put(&disk).unwrap();
         let mut checkpoints = Checkpoints::new(manifest, LivePacks::default(), Vec::new());
@@ -269,4 +281,26 @@ fn a_full_disk_ends_a_checkpoint_and_the_next_one_makes_up_for_it() {
     let (expected, report) = kept.take(&mut actor);
     assert!(report.unwrap().is_some());
     assert_eq!(dump_now(&CheckpointedGraph::open(kept.disk.power_cut(3)).unwrap().manager), expected);
+}
+
+#[test]
+fn topology_is_that_of_the_images_while_transactions_go_on() {
+    let mut blocks = 0;
+    let seeds: u64 = mangrove_testdata::case_count(4);
+    for seed in 0..seeds {
+        let mut kept = CheckpointedGraph::with_topology();
+        let mut actor = Actor::new(seed);
+        for round in 0..12 {
+            kept.run(&mut actor, 10 + round % 3 * 20);
+            if round % 4 == 3 {
+                kept.manager.compact();
+            }
+            // Transactions run between any two pages and blocks.
+            let (_, taken) = kept.take(&mut actor);
+            taken.unwrap();
+            let manifest = kept.checkpoints.manifest();
+            blocks += check_open_forms(&kept.disk, manifest, 1, &mut |_, _| Ok(None)).unwrap().0;
+        }
+    }
+    assert!(blocks > 60 * seeds, "{blocks} blocks");
 }

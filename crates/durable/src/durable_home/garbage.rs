@@ -19,6 +19,7 @@ use mangrove_graph::Result;
 use crate::checkpoint::home::HomePlace;
 use crate::home::{HomeResult, Name, WaitHome};
 use crate::manifest::{Manifest, PackName, PackNumber};
+use crate::open::columns::columns_path;
 use crate::stream::fence::StreamTail;
 use crate::stream::names::{MANIFESTS, manifest_name, manifest_number, stream_name};
 use crate::stream::writer::IN_FLIGHT_MAX;
@@ -48,8 +49,10 @@ impl Garbage {
 
     /// Notes a failed checkpoint, which has written packs between these two.
     pub(super) fn abandon(&mut self, before: PackNumber, last: PackNumber) {
-        let name = |counter| PackName::Pack { incarnation: last.incarnation, counter }.path();
-        self.abandoned.extend((before.counter + 1..=last.counter).map(name));
+        let incarnation = last.incarnation;
+        // A number is that of a pack or of open columns.
+        let names = |counter| [PackName::Pack { incarnation, counter }.path(), columns_path(incarnation, counter)];
+        self.abandoned.extend((before.counter + 1..=last.counter).flat_map(names));
     }
 
     /// Notes that a manifest counts.
@@ -98,16 +101,15 @@ fn collect_manifests(place: &HomePlace, newest: &Manifest) -> Result<()> {
     let directory = Name::new(MANIFESTS)?;
     let listed = place.patiently(|| place.home().list(&directory))?;
     let numbers: BTreeSet<u64> = listed.iter().filter_map(|name| manifest_number(name.as_str())).collect();
-    let mut needed: BTreeSet<String> = newest.packs.iter().map(|pack| pack.path()).collect();
+    let mut needed: BTreeSet<String> = newest.paths().collect();
     for number in numbers.range(newest.kept_from..newest.version) {
         let kept = read(place, *number)?;
-        needed.extend(kept.iter().flat_map(|kept| &kept.packs).map(|pack| pack.path()));
+        needed.extend(kept.iter().flat_map(Manifest::paths));
     }
     for number in numbers.range(..newest.kept_from) {
         let dropped = read(place, *number)?;
-        let packs: BTreeSet<String> =
-            dropped.iter().flat_map(|dropped| &dropped.packs).map(|pack| pack.path()).collect();
-        delete_all(place, &packs.difference(&needed).cloned().collect::<Vec<_>>())?;
+        let named: BTreeSet<String> = dropped.iter().flat_map(Manifest::paths).collect();
+        delete_all(place, &named.difference(&needed).cloned().collect::<Vec<_>>())?;
         delete(place, std::iter::once(manifest_name(*number)))?;
     }
     Ok(())

@@ -165,7 +165,7 @@ impl Tail {
     ) -> Result<Self> {
         let (graph, manifest) = (&options.graph.graph, &newest.manifest);
         let place = HomePlace::new(home.clone(), options.graph.patience);
-        let recovery = RecoveryOptions { follows: true, ..graph.of_recovery() };
+        let recovery = RecoveryOptions { follows: true, ..graph.of_recovery(manifest) };
         let Recovered { store, summary, .. } = recover_in(&place, manifest, &NoLog, &|_| Ok(()), recovery, progress)?;
         let names = NameCounts::of(store.catalog());
         let (manager, follower) = TransactionManager::following(Arc::new(store), graph.recent, summary.last_ts);

@@ -76,6 +76,8 @@ impl From<FirstManifest> for Manifest {
             tablets: vec![ManifestTablets { range: all, checkpoint_ts: first.checkpoint_ts }],
             packs,
             names,
+            topology: None,
+            columns: None,
             kept_from: first.version,
             checksum: None,
         }

@@ -11,6 +11,8 @@
 //! | `tablets` | up to which commit the packs have the tablets |
 //! | `packs` | the packs, oldest first: of several images of a page, that in the last pack counts |
 //! | `names` | the pack whose catalog counts |
+//! | `columns` | files with the elements of each label set, for other programs |
+//! | `topology` | which state the topology blocks show that are in the packs (LOG-100) |
 //!
 //! A manifest has the checksum of the one that it was made from (`parent`), so the manifests are a chain.
 //!
@@ -44,11 +46,12 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::log::{LogBefore, LogFloor};
+use crate::open::columns::ManifestColumns;
 
 pub use disk::MANIFEST_DIR;
 pub(crate) use home::HomeManifests;
 pub use name::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR};
-pub(crate) use name::{KIND_CATALOG, KIND_EDGES, KIND_VERTICES, PackName};
+pub(crate) use name::{KIND_CATALOG, KIND_EDGES, KIND_TOPOLOGY, KIND_VERTICES, PackName};
 pub use ranges::{Covers, TabletRanges};
 pub use text::Checksum;
 
@@ -84,6 +87,12 @@ pub struct Manifest {
     /// The pack with the catalog that counts; absent in a graph without a checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<PackNumber>,
+    /// The topology blocks of the packs; absent if they have none that count (LOG-100).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<ManifestTopology>,
+    /// The files of open columns; absent if no checkpoint wrote any (LOG-102).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<ManifestColumns>,
     /// The oldest manifest whose packs are kept.
     pub kept_from: u64,
     /// The checksum of its text, as it was read or written.
@@ -145,6 +154,13 @@ pub struct PackNumber {
     pub counter: u64,
 }
 
+/// The topology blocks of a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ManifestTopology {
+    /// The newest block of each page shows the lists of the page at this timestamp.
+    pub at_ts: u64,
+}
+
 /// A pack, or a checkpoint file of format 1.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ManifestPack {
@@ -201,6 +217,8 @@ impl Manifest {
             tablets: vec![ManifestTablets { range: tablets, checkpoint_ts: 0 }],
             packs: Vec::new(),
             names: None,
+            topology: None,
+            columns: None,
             kept_from: 1,
             checksum: None,
         }
@@ -240,6 +258,12 @@ impl Manifest {
     pub fn log_floor(&self) -> LogFloor {
         let wal = self.wal.unwrap_or(ManifestWal { first_segment: 1, before: None });
         LogFloor { segment: wal.first_segment, before: wal.before }
+    }
+
+    /// The paths of all files that it names: packs and open columns.
+    pub fn paths(&self) -> impl Iterator<Item = String> {
+        let columns = self.columns.iter().flat_map(|columns| &columns.files);
+        self.packs.iter().map(|pack| pack.path()).chain(columns.map(|file| file.path.clone()))
     }
 
     /// The pack with the catalog that counts.

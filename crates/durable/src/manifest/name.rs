@@ -22,6 +22,8 @@ pub(crate) const KIND_VERTICES: u8 = 0;
 pub(crate) const KIND_EDGES: u8 = 1;
 /// The kind of the block with names, indexes and rules.
 pub(crate) const KIND_CATALOG: u8 = 2;
+/// The kind of the topology of a page of vertices.
+pub(crate) const KIND_TOPOLOGY: u8 = 3;
 
 /// The name of a pack, or of a checkpoint file of format 1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

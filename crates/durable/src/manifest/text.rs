@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::first::FirstManifest;
 use super::{FORMAT, Manifest, PackName};
 use crate::damage::{damaged_in, unknown_format_in};
+use crate::open::columns::is_columns_path;
 
 const HEAD: &str = r#"{"crc32c":""#;
 const MIDDLE: &str = r#"","manifest":"#;
@@ -134,6 +135,13 @@ impl Manifest {
         paths.sort_unstable();
         if let Some(twice) = paths.windows(2).find(|pair| pair[0] == pair[1]) {
             return Some(format!("it names the pack {} twice", twice[0]));
+        }
+        let columns = self.columns.iter().flat_map(|columns| &columns.files);
+        if let Some(file) = columns.into_iter().find(|file| !is_columns_path(&file.path)) {
+            return Some(format!("it has open columns in {:?}, which is no name of such a file", file.path));
+        }
+        if self.columns.as_ref().is_some_and(|columns| columns.at_ts > self.checkpoint_ts()) {
+            return Some("its open columns are of a later commit than its packs".to_owned());
         }
         if self.names.is_some() != self.names_pack().is_some() {
             return Some("the pack with its names is not among its packs".to_owned());

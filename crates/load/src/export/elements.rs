@@ -207,7 +207,7 @@ fn vertex_rows(
 }
 
 /// Takes the properties of a row from the front of the batch.
-fn split_row<'p>(rest: &mut &'p [PropertyRow], row: usize) -> &'p [PropertyRow] {
+pub(crate) fn split_row<'p>(rest: &mut &'p [PropertyRow], row: usize) -> &'p [PropertyRow] {
     let len = rest.iter().take_while(|property| property.row as usize == row).count();
     let (front, after) = rest.split_at(len);
     *rest = after;

@@ -10,6 +10,7 @@
 //!
 //! [`write_from`] writes the formats that are one stream. [`export`] writes all formats to a path: a table is one file
 //! a label, and several files are written at once. [`export_elements`] writes elements that another program sent.
+//! `write_columns` writes the Parquet files that checkpoints have for other programs.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -38,6 +39,8 @@ mod text;
 pub(crate) use text::scalar_text;
 
 pub use crate::input::Compression;
+#[cfg(feature = "parquet")]
+pub use parquet::open::{ColumnsIds, ColumnsTable, columns_tables, compare_columns, write_columns};
 pub use received::{TakeElement, export_elements};
 
 use elements::Selection;

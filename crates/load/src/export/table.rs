@@ -76,3 +76,42 @@ pub(crate) fn is_plain_id(id: &Value) -> bool {
     let written = write_scalar(&mut text, Scalar::of(id), id);
     written.is_ok() && UserId::from_value(id) == Some(FileId::parse(&String::from_utf8_lossy(&text)).to_user_id())
 }
+
+/// How the ids of vertices, or of edges, are written: such that the loader reads the same ids, or, for plain columns,
+/// such that one type holds all of them.
+pub(crate) fn id_kind(
+    view: &dyn GraphView,
+    selection: &Selection,
+    is_plain: bool,
+    kind: ElementKind,
+) -> Result<IdKind> {
+    let (mut plain, mut whole, mut met) = (true, true, None);
+    let mut add = |id: &Value| {
+        let scalar = Scalar::of(id);
+        whole &= matches!(scalar, Scalar::I32 | Scalar::I64);
+        // Ids of one type are the rule; only ids of another type than the first take more work.
+        plain &= match id {
+            Value::I64(_) => true,
+            Value::String(text) => {
+                !text.is_empty() && text.trim() == text.as_str() && matches!(FileId::parse(text), FileId::Text(_))
+            }
+            _ => false,
+        };
+        met = Some(match met {
+            None => scalar,
+            Some(other) if other == scalar => scalar,
+            Some(_) => Scalar::Any,
+        });
+    };
+    match kind {
+        ElementKind::Vertex => Selection::each_vertex_id(view, &selection.labels, &mut |id| add(id)),
+        ElementKind::Edge => Selection::each_edge_id(view, &selection.labels, &mut |id| add(id)),
+    }?;
+    Ok(match met {
+        _ if is_plain && whole => IdKind::Longs,
+        Some(scalar) if is_plain && scalar != Scalar::Uuid => IdKind::Plain,
+        Some(scalar) if !plain => IdKind::Typed(scalar),
+        Some(Scalar::I64) => IdKind::Longs,
+        _ => IdKind::Plain,
+    })
+}

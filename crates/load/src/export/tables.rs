@@ -8,16 +8,15 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mangrove_graph::{ElementKind, Error, ErrorKind, GraphView, Result, Value};
+use mangrove_graph::{ElementKind, Error, ErrorKind, GraphView, Result};
 
 use super::elements::Selection;
-use super::kind::{ColumnSchema, Scalar};
+use super::kind::ColumnSchema;
 use super::output::ExportFile;
 #[cfg(feature = "parquet")]
 use super::parquet;
-use super::table::{ExportTable, IdKind, TablesExport};
+use super::table::{ExportTable, TablesExport, id_kind};
 use super::{Counts, ExportFormat, ExportOptions, ExportProgress, ExportReport, ExportTarget, Losses, csv};
-use crate::values::FileId;
 
 /// Writes the tables of a graph into a folder, which is made or must be empty.
 pub(crate) fn write(
@@ -190,38 +189,4 @@ fn list(
         }
     }
     Ok(tables)
-}
-
-/// How the ids of vertices, or of edges, are written: such that the loader reads the same ids, or, for plain columns,
-/// such that one type holds all of them.
-fn id_kind(view: &dyn GraphView, selection: &Selection, is_plain: bool, kind: ElementKind) -> Result<IdKind> {
-    let (mut plain, mut whole, mut met) = (true, true, None);
-    let mut add = |id: &Value| {
-        let scalar = Scalar::of(id);
-        whole &= matches!(scalar, Scalar::I32 | Scalar::I64);
-        // Ids of one type are the rule; only ids of another type than the first take more work.
-        plain &= match id {
-            Value::I64(_) => true,
-            Value::String(text) => {
-                !text.is_empty() && text.trim() == text.as_str() && matches!(FileId::parse(text), FileId::Text(_))
-            }
-            _ => false,
-        };
-        met = Some(match met {
-            None => scalar,
-            Some(other) if other == scalar => scalar,
-            Some(_) => Scalar::Any,
-        });
-    };
-    match kind {
-        ElementKind::Vertex => Selection::each_vertex_id(view, &selection.labels, &mut |id| add(id)),
-        ElementKind::Edge => Selection::each_edge_id(view, &selection.labels, &mut |id| add(id)),
-    }?;
-    Ok(match met {
-        _ if is_plain && whole => IdKind::Longs,
-        Some(scalar) if is_plain && scalar != Scalar::Uuid => IdKind::Plain,
-        Some(scalar) if !plain => IdKind::Typed(scalar),
-        Some(Scalar::I64) => IdKind::Longs,
-        _ => IdKind::Plain,
-    })
 }

@@ -88,6 +88,18 @@ type Pages<P> = HashMap<u32, PrivatePage<P>, foldhash::fast::RandomState>;
 struct TabletPages {
     vertices: Pages<VertexPage>,
     edges: Pages<EdgePage>,
+    /// Pages of vertices, of any tablet, whose lists redo of this tablet has changed, and by which commit last
+    /// (STORE-37). Empty in a store that does not note this.
+    changed_lists: HashMap<(TabletId, u32), u64, foldhash::fast::RandomState>,
+}
+
+impl TabletPages {
+    fn note_lists(&mut self, store: &Store, vertex: VertexId, ts: u64) {
+        if store.notes_lists {
+            let last = self.changed_lists.entry((vertex.tablet(), vertex.page() as u32)).or_default();
+            *last = ts.max(*last);
+        }
+    }
 }
 
 /// A page of vertices or of edges that is being restored.
@@ -234,6 +246,7 @@ impl<'a> TabletRestore<'a> {
     /// Redoes that the commit at `ts` has added a vertex.
     pub fn vertex(&mut self, ts: u64, id: VertexId, labels: LabelSetId, chosen: Option<&UserId>) -> Outcome {
         let at = SlotPosition::of(ElementId::Vertex(id));
+        self.pages.note_lists(self.store, id, ts);
         let (to, pages) = (self.destination(), &mut self.pages.vertices);
         begin_element(pages, to, ts, at, labels, chosen).map(|_| ())
     }
@@ -248,6 +261,8 @@ impl<'a> TabletRestore<'a> {
         chosen: Option<&UserId>,
     ) -> Outcome {
         let at = SlotPosition::of(ElementId::Edge(id));
+        self.pages.note_lists(self.store, ends.0, ts);
+        self.pages.note_lists(self.store, ends.1, ts);
         let (to, pages) = (self.destination(), &mut self.pages.edges);
         let page = begin_element(pages, to, ts, at, labels, chosen)?;
         page.set_ends(at.offset, ends.0, ends.1, &self.store.memory, &epoch::pin());
@@ -266,6 +281,15 @@ impl<'a> TabletRestore<'a> {
             garbage.extend(value_garbage(tablet, column.clear(slot.offset, &tablet.undo, |_| {})));
         }
         self.garbage = garbage;
+        match element {
+            ElementId::Vertex(id) => self.pages.note_lists(self.store, id, ts),
+            ElementId::Edge(_) => {
+                let private = self.pages.edges.get(&slot.page.number).expect("the page of an edge that was deleted");
+                let (source, target) = private.page.ends(slot.offset, &epoch::pin());
+                self.pages.note_lists(self.store, source, ts);
+                self.pages.note_lists(self.store, target, ts);
+            }
+        }
         Ok(())
     }
 

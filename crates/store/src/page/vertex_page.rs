@@ -2,14 +2,22 @@
 //!
 //! A page has a table for a direction and an edge label set as soon as one of its vertices has such an edge. Tables are
 //! added and never removed. Their positions are stable, so cursors may keep them (RECLAIM-8).
+//!
+//! - **STORE-37.** In a store that notes changes of lists ([`crate::StoreOptions::notes_lists`]), a commit that adds or
+//!   removes a vertex, or an edge of a vertex, notes its timestamp on the vertex's page before the timestamp is finished.
+//!   So a page without such a note after `R` has at any `S > R` the vertices and the lists that it had at `R`.
+
+use std::sync::atomic::Ordering;
 
 use mangrove_graph::{Direction, LabelSetId};
 use mangrove_reclaim::AppendMap;
+use mangrove_reclaim::sync::AtomicU64;
 
 use crate::adjacency::AdjacencyTable;
 use crate::memory::{Memory, RecordKind};
 use crate::page::PageCore;
 use crate::sizes::StoreSizes;
+use crate::version::BASE_TS;
 
 /// A page of vertices with their adjacency.
 #[derive(Debug)]
@@ -17,6 +25,8 @@ pub(crate) struct VertexPage {
     pub(crate) core: PageCore,
     outgoing: AppendMap<AdjacencyTable>,
     incoming: AppendMap<AdjacencyTable>,
+    /// The timestamp of the last commit that changed the set of vertices, or a list of one of them (STORE-37).
+    lists_changed: AtomicU64,
 }
 
 impl VertexPage {
@@ -32,7 +42,12 @@ impl VertexPage {
 
     fn with_core(core: PageCore, memory: &Memory) -> Self {
         memory.add(RecordKind::VertexPage, size_of::<VertexPage>());
-        VertexPage { core, outgoing: AppendMap::default(), incoming: AppendMap::default() }
+        VertexPage {
+            core,
+            outgoing: AppendMap::default(),
+            incoming: AppendMap::default(),
+            lists_changed: AtomicU64::new(BASE_TS),
+        }
     }
 
     /// The adjacency tables of a direction (not `Both`) by edge label set, in the order in which they were added.
@@ -54,6 +69,20 @@ impl VertexPage {
     ) -> &AdjacencyTable {
         let make = || AdjacencyTable::new(self.core.capacity(), sizes);
         self.tables(direction).get_or_insert_with(label.0, (memory, RecordKind::Descriptor), make)
+    }
+
+    /// Notes that a commit has changed a list of the page, before the commit is finished (STORE-37).
+    #[inline]
+    pub(crate) fn note_lists(&self, ts: u64) {
+        // Relaxed, and read first, as in `PageCore::note_change`.
+        if self.lists_changed.load(Ordering::Relaxed) < ts {
+            self.lists_changed.fetch_max(ts, Ordering::Relaxed);
+        }
+    }
+
+    /// The timestamp of the last commit that changed a list of the page; the base if none has since it was loaded.
+    pub(crate) fn lists_changed(&self) -> u64 {
+        self.lists_changed.load(Ordering::Relaxed)
     }
 
     /// Calls `add` with the sizes of the page's parts in bytes.

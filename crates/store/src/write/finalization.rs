@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::ElementId;
+use mangrove_graph::{ElementId, VertexId};
 use mangrove_reclaim::{Pin, epoch};
 
 use crate::cell::undo;
@@ -53,6 +53,9 @@ impl Store {
         for write in log {
             let Slot { core, tablet, .. } = self.replace_claim(write, ts, &pin);
             core.note_change(ts);
+            if self.notes_lists && !matches!(write, Write::Property { .. }) {
+                self.note_lists(write.element(), ts, &pin);
+            }
             match *write {
                 Write::Begin(element) => {
                     core.add_live(1);
@@ -61,6 +64,26 @@ impl Store {
                 Write::End(_) => core.add_live(-1),
                 Write::Property { .. } => {}
             }
+        }
+    }
+
+    /// Notes that a commit has added or removed a vertex, or an edge in the lists of its ends (STORE-37).
+    fn note_lists(&self, element: ElementId, ts: u64, pin: &Pin) {
+        match element {
+            ElementId::Vertex(id) => self.note_lists_of(id, ts),
+            ElementId::Edge(id) => {
+                let (_, page) = self.edge_page(id).expect("a log names only elements that exist");
+                let (source, target) = page.ends(id.offset(), pin);
+                self.note_lists_of(source, ts);
+                self.note_lists_of(target, ts);
+            }
+        }
+    }
+
+    /// Notes on the page of a vertex that the commit at `ts` has changed a list.
+    pub(crate) fn note_lists_of(&self, id: VertexId, ts: u64) {
+        if let Some(page) = self.tablet(id.tablet()).and_then(|tablet| tablet.vertices.get(id.page())) {
+            page.note_lists(ts);
         }
     }
 

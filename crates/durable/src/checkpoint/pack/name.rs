@@ -5,7 +5,7 @@ use std::fmt;
 use mangrove_graph::{ElementKind, TabletId};
 use mangrove_store::image::PageName;
 
-use crate::manifest::{KIND_CATALOG, KIND_EDGES, KIND_VERTICES};
+use crate::manifest::{KIND_CATALOG, KIND_EDGES, KIND_TOPOLOGY, KIND_VERTICES};
 
 /// The name of a block: its kind, and of what it is. Names are ordered as in the directory of a pack.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -29,6 +29,18 @@ impl BlockName {
         BlockName { kind, tablet: page.tablet.0, number: page.number }
     }
 
+    /// The block with the topology of a page of vertices.
+    pub(crate) fn of_topology(page: PageName) -> Self {
+        debug_assert_eq!(page.kind, ElementKind::Vertex, "{page} has lists");
+        BlockName { kind: KIND_TOPOLOGY, tablet: page.tablet.0, number: page.number }
+    }
+
+    /// The page of vertices whose topology the block is, if it is one.
+    pub(crate) fn topology_page(self) -> Option<PageName> {
+        let page = PageName { tablet: TabletId(self.tablet), kind: ElementKind::Vertex, number: self.number };
+        (self.kind == KIND_TOPOLOGY).then_some(page)
+    }
+
     /// The page whose image the block is, if it is one.
     pub(crate) fn page(self) -> Option<PageName> {
         let kind = match self.kind {
@@ -50,6 +62,9 @@ impl fmt::Display for BlockName {
         match self.page() {
             Some(page) => write!(f, "the image of {page}"),
             None if self.kind == KIND_CATALOG => f.write_str("the catalog"),
+            None if self.kind == KIND_TOPOLOGY => {
+                write!(f, "the topology of page {} of vertices in tablet {}", self.number, self.tablet)
+            }
             None => write!(f, "block {} of kind {} of tablet {}", self.number, self.kind, self.tablet),
         }
     }

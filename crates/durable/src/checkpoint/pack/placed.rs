@@ -48,6 +48,11 @@ impl<'a> PlacedPackWriter<'a> {
         Ok(PlacedPackWriter { pack, incarnation, counter, writer, written: 0, crc: 0 })
     }
 
+    /// Leaves the directory and the catalog as they are (LOG-101).
+    pub(crate) fn leave_plain(&mut self) {
+        self.writer.leave_plain();
+    }
+
     /// Bytes of the pack up to here.
     pub(crate) fn bytes(&self) -> u64 {
         self.writer.bytes()
@@ -56,6 +61,15 @@ impl<'a> PlacedPackWriter<'a> {
     /// Adds the image of a page.
     pub(crate) fn image(&mut self, image: &PageImage) -> Result<BlockPosition> {
         let position = self.writer.image(image)?;
+        if self.writer.ready().len() >= BUFFER_BYTES {
+            self.flush()?;
+        }
+        Ok(position)
+    }
+
+    /// Adds a block.
+    pub(crate) fn add(&mut self, name: BlockName, body: &[u8]) -> Result<BlockPosition> {
+        let position = self.writer.add(name, body)?;
         if self.writer.ready().len() >= BUFFER_BYTES {
             self.flush()?;
         }
@@ -117,9 +131,10 @@ pub(crate) fn check_pack<P: Place + ?Sized>(place: &P, pack: &ManifestPack, data
     let mut blocks = reader.blocks.clone();
     blocks.sort_unstable_by_key(|(_, position)| position.offset);
     let mut images = ImageReader::default();
-    reader.bodies(&blocks, |name: BlockName, position, body| match name.page() {
-        Some(page) => reader.check_image(&mut images, page, position, body).map(drop),
-        None => Ok(()),
+    reader.bodies(&blocks, |name: BlockName, position, body| match (name.page(), name.topology_page()) {
+        (Some(page), _) => reader.check_image(&mut images, page, position, body).map(drop),
+        (_, Some(page)) => reader.topology(page, position, body).map(drop),
+        _ => Ok(()),
     })?;
     Ok(blocks.len() as u64)
 }

@@ -18,6 +18,7 @@ use crate::checkpoint::place::{RangeSource, ReadShape};
 use crate::codec::{Malformed, Reader};
 use crate::damage::{damaged_in, unknown_format_in};
 use crate::manifest::PackName;
+use crate::open::{TopologyBlock, read_topology};
 
 /// A pack or a file of format 1 that is being read. Its header, trailer and directory have been checked.
 pub(crate) struct PackReader<'a> {
@@ -215,6 +216,18 @@ impl<'a> PackReader<'a> {
         match image.name == name {
             true => Ok(image),
             false => Err(self.damaged(position.offset, format!("expected {name}, found {}", image.name))),
+        }
+    }
+
+    /// Decodes the topology of a page of vertices, and checks everything that it has twice.
+    pub(crate) fn topology(&self, name: PageName, position: BlockPosition, body: &[u8]) -> Result<TopologyBlock> {
+        let block = read_topology(body).map_err(|m| self.malformed(position, m))?;
+        match block.lists.name == name {
+            true => Ok(block),
+            false => {
+                let what = format!("expected the topology of {name}, found that of {}", block.lists.name);
+                Err(self.damaged(position.offset, what))
+            }
         }
     }
 

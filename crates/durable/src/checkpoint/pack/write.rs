@@ -45,6 +45,11 @@ impl PackWriter {
         }
     }
 
+    /// Leaves the directory and the catalog as they are (LOG-101).
+    pub(super) fn leave_plain(&mut self) {
+        self.packer = Packer::new(Compression::None);
+    }
+
     /// Bytes of the pack up to here.
     pub(super) fn bytes(&self) -> u64 {
         self.taken + self.ready.len() as u64

@@ -70,11 +70,12 @@ impl Restore {
         progress: &mut dyn FnMut(RestorePhase),
     ) -> Result<Restored, Damage> {
         let Restore { mut store, tablets, follows } = self;
-        let (mut vertices, mut edges) = (Vec::new(), Vec::new());
+        let (mut vertices, mut edges, mut changed_lists) = (Vec::new(), Vec::new(), Vec::new());
         for (at, tablet) in tablets.into_iter().enumerate() {
             let (id, pages) = (TabletId(at as u16 + 1), tablet.into_inner());
             store.freeze_pages(id, ElementKind::Vertex, pages.vertices, &mut vertices)?;
             store.freeze_pages(id, ElementKind::Edge, pages.edges, &mut edges)?;
+            changed_lists.extend(pages.changed_lists);
         }
         if follows {
             // The other process fills all pages that have room.
@@ -96,6 +97,10 @@ impl Restore {
         };
         *store.next_tablet.get_mut() = vertices.pages.len() as u32;
         publish(&store, vertices, edges);
+        for ((tablet, number), ts) in changed_lists {
+            // STORE-37.
+            store.note_lists_of(VertexId::new(tablet, u64::from(number) * PAGE_SLOTS), ts);
+        }
         progress(RestorePhase::Ids);
         side_by_side(threads, &store.tablets, |tablet| store.enter_elements(tablet))?;
         progress(RestorePhase::Indexes);

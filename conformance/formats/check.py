@@ -1,0 +1,149 @@
+"""Compares what a reader of another language finds in a checkpoint with what Gremlin answers.
+
+A graph with several labels, deletions and ids that are given again gets topology. `read_neighbours.py`, which knows the format
+alone, reads the edges of all vertices. They must be those that Gremlin shows, from both ends. Then a byte is changed in each
+part of the files that the reader needs, and the reader must refuse them.
+
+Usage: check.py MANGROVE
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+READER = HERE / "read_neighbours.py"
+
+
+class Checks:
+    """Counts checks, and prints those that fail."""
+
+    def __init__(self):
+        self.passed, self.failed = 0, 0
+
+    def equal(self, what, found, expected):
+        if found == expected:
+            self.passed += 1
+            return
+        self.failed += 1
+        print(f"FAILED {what}: {str(found)[:300]}, expected {str(expected)[:300]}")
+
+
+def mangrove(*arguments):
+    done = subprocess.run([sys.argv[1], *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"mangrove {' '.join(map(str, arguments))}: {done.stderr}")
+    return done.stdout
+
+
+def query(data, script):
+    """The results of a script, one JSON value a line."""
+    return [json.loads(line) for line in mangrove("query", "--data", data, "--format", "jsonl", script).splitlines()]
+
+
+def read(data, *vertices):
+    return subprocess.run([sys.executable, READER, data, *map(str, vertices)], capture_output=True, text=True)
+
+
+def lines_of(data):
+    """What the reader finds, sorted."""
+    done = read(data, "all")
+    if done.returncode != 0:
+        sys.exit(f"read_neighbours.py: {done.stderr}")
+    return sorted(done.stdout.splitlines())
+
+
+def expected_lines(data):
+    """The same lines from the edges that Gremlin shows."""
+    edges = query(data, "g.E().project('id', 'label', 'from', 'to').by(id).by(label).by(outV().id()).by(inV().id())")
+    lines = []
+    for edge in edges:
+        edge_id, label, source, target = (edge[key] for key in ("id", "label", "from", "to"))
+        lines.append(f"{source}\tout\t{label}\t{edge_id}\t{target}")
+        lines.append(f"{target}\tin\t{label}\t{edge_id}\t{source}")
+    return sorted(lines)
+
+
+def inject(count):
+    """A step that begins with so many rows."""
+    return f"inject({','.join(map(str, range(count)))})"
+
+
+MAKE = [
+    f"g.{inject(60)}.addV('person').iterate()",
+    f"g.{inject(7)}.addV('city::place').iterate()",
+    "g.V().hasLabel('person').as('a').V().hasLabel('person').addE('knows').from('a').iterate()",
+    "g.V().hasLabel('person').as('a').V().hasLabel('city').addE('lives').from('a').iterate()",
+    "g.V().hasLabel('city').limit(1).as('a').addE('twin').to('a').iterate()",
+]
+# Deletions, and new elements in their places: each script opens the graph anew, which makes the places free.
+CHANGE = [
+    "g.V().hasLabel('person').limit(5).drop().iterate()",
+    "g.E().hasLabel('knows').limit(300).drop().iterate()",
+    f"g.{inject(3)}.addV('person').as('a').V().hasLabel('person').addE('knows').from('a').iterate()",
+    "g.V().hasLabel('city').limit(2).as('a').V().hasLabel('person').addE('knows').to('a').iterate()",
+]
+HUB = [
+    "g.addV('hub').iterate()",
+    f"g.{inject(40)}.V().hasLabel('hub').as('h').V().hasLabel('person').addE('links').from('h').iterate()",
+]
+
+
+def main():
+    checks = Checks()
+    with tempfile.TemporaryDirectory(dir="target") as folder:
+        data, seed = Path(folder) / "graph", Path(folder) / "seed.csv"
+        # Loading makes the directory. Ids that users chose are in no list, so this vertex gets no edges.
+        seed.write_text("~id,~label\n1,seed\n")
+        mangrove("load", seed, "--data", data)
+        for script in MAKE:
+            query(data, script)
+        mangrove("checkpoint", "--data", data)
+        checks.equal("a graph without topology is refused", "has no topology" in read(data, "all").stderr, True)
+        mangrove("checkpoint", "--data", data, "--topology", "true")
+        checks.equal("edges", lines_of(data), expected_lines(data))
+        checks.equal("there are edges", len(lines_of(data)), 2 * (60 * 60 + 60 * 7 + 1))
+        for script in CHANGE:
+            query(data, script)
+        mangrove("checkpoint", "--data", data)
+        checks.equal("edges after deletions", lines_of(data), expected_lines(data))
+        for script in HUB:
+            query(data, script)
+        mangrove("checkpoint", "--data", data)
+        hub = query(data, "g.V().hasLabel('hub').outE('links').count()")[0]
+        checks.equal("the hub has more edges than a part of a run", hub > 2_048, True)
+        expected = expected_lines(data)
+        checks.equal("edges of a hub", lines_of(data), expected)
+        vertex = query(data, "g.V().hasLabel('hub').limit(1).id()")[0]
+        of_hub = [line for line in expected if line.startswith(f"{vertex}\t")]
+        checks.equal("edges of one vertex", sorted(read(data, vertex).stdout.splitlines()), of_hub)
+        checks.equal("verify", "topology blocks, as the images have it" in mangrove("verify", "--data", data), True)
+        damage(checks, data, Path(folder) / "damaged")
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    sys.exit(checks.failed > 0)
+
+
+def damage(checks, data, copy):
+    """Changes a byte of the manifest, of every pack's directory, and of a topology block."""
+    newest = max((data / "manifest").glob("*.json"), key=lambda path: int(path.stem))
+    manifest = json.loads(newest.read_text())["manifest"]
+    names = {f"{pack['incarnation']:016x}-{pack['counter']:016x}" for pack in manifest["packs"] if "3:" in pack["covers"]}
+    packs = [path for path in (data / "pack").iterdir() if path.name[9:] in names]
+    places = [(newest, newest.stat().st_size // 2)]
+    places += [(path, path.stat().st_size - 30) for path in packs] + [(path, path.stat().st_size - 3) for path in packs]
+    for path, offset in places:
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(data, copy)
+        changed = copy / path.relative_to(data)
+        content = bytearray(changed.read_bytes())
+        content[offset] ^= 4
+        changed.write_bytes(content)
+        done = read(copy, "all")
+        checks.equal(f"damage of {path.name} at {offset}", (done.returncode, done.stdout[:20]), (1, ""))
+
+
+if __name__ == "__main__":
+    main()

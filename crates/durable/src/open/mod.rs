@@ -1,0 +1,19 @@
+//! Open forms: what a checkpoint has for programs other than this one. They are made from the graph and can be made again;
+//! recovery never reads them.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `topology` | the lists of a page of vertices as a block of a pack |
+//! | [`columns`] | the elements of a label set as a Parquet file |
+//!
+//! - **LOG-100.** Open forms are of the snapshot of a checkpoint. The manifest says of which one. A manifest without that
+//!   has no open forms: blocks that are still in its packs do not count.
+//! - **LOG-101.** In a graph with topology blocks, these are not compressed: the catalog that the manifest names, and the
+//!   directories of its pack and of the packs with topology. So a reader needs nothing but the description of the format.
+//!
+//! `docs/design/open-formats.md` describes the formats for readers.
+
+pub mod columns;
+pub(crate) mod topology;
+
+pub(crate) use topology::{TopologyBlock, put_topology, read_topology, tablet_bits};
