@@ -342,7 +342,7 @@ fn damage_is_named_with_file_and_offset() {
         assert!(error.message().contains(&format!("{path}, offset 0")) && error.message().contains(what), "{error}");
     }
     let (disk, _) = written();
-    disk.flip_bit(&paths[1], 8, 1).unwrap();
+    disk.flip_bit(&paths[1], 8, 0).unwrap();
     let error = read(&disk).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     let found = format!("{} has format 3", disk.describe(&paths[1]));
