@@ -14,6 +14,7 @@
 //! | [`manifest`] | the file that names all files of a state of the graph |
 //! | [`home`] | objects that are written once, in memory, in a directory or in an object store: one interface, one contract |
 //! | [`stream`] | the log of a graph in an object store: objects, their writer, fencing |
+//! | [`feed`] | the change feed: committed changes in order, read from either log |
 //! | [`content`] | the decoders below the checksums, for fuzzing |
 //! | [`lock`] | the lock that admits one process at a time to a directory |
 //! | `codec` | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
@@ -33,6 +34,7 @@ mod damage;
 pub mod disk;
 pub mod durable;
 pub mod durable_home;
+pub mod feed;
 pub mod home;
 pub mod lock;
 pub mod log;

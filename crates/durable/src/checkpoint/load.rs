@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
-use mangrove_graph::{Error, ErrorKind, Result, TabletId};
+use mangrove_graph::{Catalog, Error, ErrorKind, Result, TabletId};
 use mangrove_store::image::PageName;
 use mangrove_store::restore::{Damage, Restore};
 use mangrove_store::{Store, StoreOptions};
@@ -97,6 +97,15 @@ pub(crate) fn load<P: Place + ?Sized>(
     };
     let checkpoints = Checkpoints::new(manifest.clone(), packs, names);
     Ok(LoadedCheckpoint { restore, indexes, rules, source, checkpoints, bytes })
+}
+
+/// Reads the names of a manifest's checkpoint.
+pub(crate) fn load_catalog<P: Place + ?Sized>(place: &P, manifest: &Manifest) -> Result<Catalog> {
+    let catalog = Catalog::new();
+    if let Some(pack) = manifest.names_pack() {
+        open_pack(place, pack, manifest.database)?.catalog(|bytes| read_names(bytes, &catalog).map(drop))?;
+    }
+    Ok(catalog)
 }
 
 /// Opens the packs of a manifest, in its order.

@@ -50,7 +50,7 @@ mod take;
 pub(crate) use compress::Compression;
 pub(crate) use floor::CheckpointFloor;
 pub(crate) use image::{ImageReader, ImageWriter, read_image_of_version_1};
-pub(crate) use load::load;
+pub(crate) use load::{load, load_catalog};
 pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible, read_names};
 pub use pack::{BlockEntry, list_blocks};
 pub(crate) use pack::{check_directory, check_pack};
