@@ -40,6 +40,7 @@
 #![warn(missing_docs)]
 
 mod bulk;
+mod changes;
 mod database;
 mod durability;
 mod files;
@@ -63,6 +64,7 @@ mod upsert;
 mod verify;
 
 pub use bulk::{LoadOptions, LoadProgress, LoadReport};
+pub use changes::{ChangeLine, Changes, read_changes};
 pub use durability::Durability;
 pub use gauges::{QueryFigures, QueryGauges};
 pub use inspect::{LogEntry, newest_manifest, read_log, read_packs};
@@ -72,6 +74,7 @@ pub use mangrove_durable::checkpoint::CheckpointReport;
 #[doc(hidden)]
 pub use mangrove_durable::disk::{Disk, SimDisk};
 pub use mangrove_durable::durable::CheckpointStatus;
+pub use mangrove_durable::feed::{FeedContent, FeedPosition};
 pub use mangrove_durable::log::read::{LogEnd, TornTail};
 pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIME_BOUNDS_US};
 pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySummary};
