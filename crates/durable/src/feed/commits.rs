@@ -48,6 +48,7 @@ impl CommitChanges {
         while self.taken <= count {
             let index = self.taken;
             self.taken += 1;
+            // LOG-90: the order is that of the record.
             let at = FeedPosition { ts, n: index as u64 + 1 };
             if at > from {
                 let what = match self.changes.get_mut(index) {

@@ -222,6 +222,7 @@ impl Feed {
             return Err(Error::new(ErrorKind::Closed, "the feed has failed before; begin it again at its position"));
         }
         let event = self.try_next();
+        // LOG-91: what comes after it cannot be shown.
         self.has_failed = event.is_err();
         event
     }

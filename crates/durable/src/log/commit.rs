@@ -114,3 +114,100 @@ impl EncodedCommit {
             .filter_map(|(kind, entries)| entries.map(|entries| (kind, entries)))
     }
 }
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use std::sync::Arc;
+
+    use mangrove_graph::{Result, UserId, Value};
+    use mangrove_locks::{Mutex, rank};
+    use mangrove_store::schema::RuleEntry;
+    use mangrove_store::{StoreOptions, WriteCardinality};
+    use mangrove_txn::{CommitLog, IndexChange, PreparedCommit, RecentOptions, TransactionManager, Watermarks};
+
+    use super::*;
+
+    /// A log that encodes commits with every content of the feed, and keeps only the bytes that they take.
+    #[derive(Debug)]
+    struct Scales {
+        store: Arc<Store>,
+        weighed: Mutex<Vec<[usize; 3]>, rank::LogQueue>,
+    }
+
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl PreparedCommit for Nothing {
+        fn hand_over(self: Box<Self>, _: u64) {}
+    }
+
+    impl CommitLog for Scales {
+        fn prepare(&self, writes: &[Write], txn: u64) -> Result<Box<dyn PreparedCommit>> {
+            let weighed = [FeedContent::Off, FeedContent::After, FeedContent::Full].map(|feed| {
+                let encoded = EncodedCommit::of(&self.store, writes, txn, feed, |_| {});
+                let records: Vec<usize> =
+                    encoded.records(7).map(|(head, entries)| head.len() + entries.len()).collect();
+                assert!(feed > FeedContent::Off || records.len() == 1, "the feed is off, and costs something");
+                let bytes = records.iter().sum();
+                assert!(bytes <= encoded.len_max());
+                bytes
+            });
+            self.weighed.lock().push(weighed);
+            Ok(Box::new(Nothing))
+        }
+
+        fn wait(&self, ts: u64, watermarks: &dyn Watermarks) -> Result<()> {
+            watermarks.set_durable(ts);
+            Ok(())
+        }
+
+        fn change_index(&self, _: &IndexChange, _: &dyn Watermarks) -> Result<()> {
+            Ok(())
+        }
+
+        fn change_rules(&self, _: &[RuleEntry], _: u32, _: &dyn Watermarks) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The table in docs/design/durability.md has these figures.
+    #[test]
+    fn bytes_of_usual_commits() {
+        let store = Arc::new(Store::new(&StoreOptions::default()));
+        let log = Arc::new(Scales { store: store.clone(), weighed: Mutex::default() });
+        let manager = TransactionManager::with_log(store.clone(), RecentOptions::default(), 0, log.clone());
+        let catalog = store.catalog();
+        let (person, knows) = (catalog.intern_label_text("person"), catalog.intern_label_text("knows"));
+        let [name, age, city] = ["name", "age", "city"].map(|key| catalog.intern_key(key));
+        let set = |txn: &mangrove_txn::Transaction, vertex, key, value: Value| {
+            txn.set_vertex_property(vertex, key, value, WriteCardinality::Single, Vec::new()).unwrap();
+            txn.finish_statement().unwrap();
+        };
+        let vertices = ["person-1001", "person-1002"].map(|id| {
+            let txn = manager.begin(Default::default()).unwrap();
+            let vertex = txn.insert_vertex(person, Some(UserId::from(id))).unwrap();
+            txn.finish_statement().unwrap();
+            set(&txn, vertex, name, Value::from("Ada Lovelace"));
+            set(&txn, vertex, age, Value::I32(36));
+            set(&txn, vertex, city, Value::from("London"));
+            txn.commit().unwrap();
+            vertex
+        });
+        let txn = manager.begin(Default::default()).unwrap();
+        txn.insert_edge(vertices[0], vertices[1], knows, None).unwrap();
+        txn.finish_statement().unwrap();
+        txn.commit().unwrap();
+        let txn = manager.begin(Default::default()).unwrap();
+        set(&txn, vertices[0], age, Value::I32(37));
+        txn.commit().unwrap();
+        let txn = manager.begin(Default::default()).unwrap();
+        txn.delete_vertex(vertices[0]).unwrap();
+        txn.finish_statement().unwrap();
+        txn.commit().unwrap();
+        let weighed = std::mem::take(&mut *log.weighed.lock());
+        let [vertices, rest] = [&weighed[..2], &weighed[2..]];
+        // An insertion needs nothing besides its after-images.
+        assert!(vertices.iter().all(|[off, after, full]| off == after && off == full), "{vertices:?}");
+        assert_eq!(rest, [[17, 61, 61], [15, 41, 56], [14, 65, 108]], "an edge, a value, a deletion");
+    }
+}

@@ -3,7 +3,7 @@
 use mangrove_graph::Result;
 
 use super::format::{BatchHeader, NO_RECORD};
-use super::read::RecordPosition;
+use super::position::RecordPosition;
 use crate::codec::Reader;
 
 /// Puts records together from the payloads of batches that follow one another.

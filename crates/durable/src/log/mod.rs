@@ -21,6 +21,7 @@
 //! | `floor` | the position from which a checkpoint needs the log |
 //! | [`read`](mod@read) | reading the log after a crash: whole, torn or damaged |
 //! | `join` | records out of batches that have them in parts |
+//! | `position` | where a record was found |
 //! | [`source`] | where recovery reads a log from |
 //! | `status` | the state and counters of an open log |
 //!
@@ -49,6 +50,7 @@ pub(crate) mod join;
 #[doc(hidden)]
 pub mod model;
 mod options;
+mod position;
 pub mod read;
 pub mod record;
 pub mod source;

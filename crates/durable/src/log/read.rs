@@ -18,7 +18,7 @@
 
 use uuid::Uuid;
 
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::Result;
 
 use super::floor::LogFloor;
 use super::format::{
@@ -26,31 +26,11 @@ use super::format::{
     UNFINISHED, segment_path, segment_seq,
 };
 use super::join::RecordJoiner;
+pub use super::position::RecordPosition;
+use super::position::damage;
 use super::record::{NameCounts, Record, read_record};
-use crate::codec::Malformed;
 use crate::damage::unknown_format;
 use crate::disk::{Disk, read_file};
-
-/// Where a record was found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RecordPosition<'a> {
-    /// The path of the segment.
-    pub path: &'a str,
-    /// The offset, in that file, of the batch in which the record ends.
-    pub offset: u64,
-}
-
-impl RecordPosition<'_> {
-    /// The error for a record that contradicts itself or the log before it.
-    pub fn damage(&self, what: impl std::fmt::Display) -> Error {
-        damage(self.path, self.offset, what)
-    }
-
-    /// The error for a record that is no record.
-    pub(crate) fn malformed(&self, malformed: Malformed) -> Error {
-        self.damage(format_args!("a record with {malformed}"))
-    }
-}
 
 /// The end of the log that did not survive whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -113,11 +93,6 @@ impl LogEnd {
         }
         Ok(())
     }
-}
-
-fn damage(path: &str, offset: u64, what: impl std::fmt::Display) -> Error {
-    let message = format!("the log is damaged: {path}, offset {offset}: {what}; restore the graph from a backup");
-    Error::new(ErrorKind::Damaged, message)
 }
 
 /// Reads a log from the floor on that the newest manifest names, and calls `each` with its records in order. The first
