@@ -38,7 +38,7 @@ use std::process::ExitCode;
 
 use args::{Cli, Command};
 use clap::Parser;
-use commands::{bench, console, export, generate, health, load, manage, query, shell, stats, store, user};
+use commands::{bench, changes, console, export, generate, health, load, manage, query, shell, stats, store, user};
 use mangrove::Error;
 
 #[global_allocator]
@@ -63,6 +63,7 @@ fn main() -> ExitCode {
         Command::Inspect(command) => manage::inspect(&command),
         Command::Checkpoint(args) => manage::checkpoint(&args),
         Command::Promote(args) => manage::promote(&args),
+        Command::Changes(args) => changes::run(&args),
         Command::Verify(args) => store::verify(&args.data),
         Command::Bench(args) => bench::run(args),
         Command::Generate(args) => generate::run(&args),

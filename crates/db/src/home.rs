@@ -24,6 +24,7 @@ use mangrove_durable::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_
 use mangrove_durable::open::columns::OPEN_DIR;
 use mangrove_durable::reading;
 use mangrove_durable::recovery::RecoveryProgress;
+use mangrove_durable::stream::log::ObjectLogOptions;
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_txn::TransactionManager;
 
@@ -94,8 +95,10 @@ impl Home {
 
 /// The options of a database in a home of objects.
 pub(crate) fn home_options(options: &DatabaseOptions) -> DurableHomeOptions {
-    let DurabilityOptions { object_log, create, .. } = options.durability;
-    DurableHomeOptions { graph: durable_options(options), log: object_log, create, ..DurableHomeOptions::default() }
+    let DurabilityOptions { object_log, create, ref log, .. } = options.durability;
+    // One setting for graphs in both.
+    let log = ObjectLogOptions { feed: log.feed, ..object_log };
+    DurableHomeOptions { graph: durable_options(options), log, create, ..DurableHomeOptions::default() }
 }
 
 fn durable_options(options: &DatabaseOptions) -> DurableOptions {

@@ -19,9 +19,9 @@ pub struct LogEntry {
     pub path: String,
     /// The offset in the file, in bytes, of the batch in which the record ends.
     pub offset: u64,
-    /// `commit`, `names`, `index created`, `index dropped`.
+    /// `commit`, `names`, `index created`, `index dropped`, `rules`, `before`, `identities`.
     pub kind: &'static str,
-    /// The timestamp of a commit.
+    /// The timestamp of a commit, or of the commit that the record belongs to.
     pub timestamp: Option<u64>,
     /// The content of the record, for people to read.
     pub detail: String,
@@ -55,6 +55,10 @@ fn described(record: &Record<'_>) -> (&'static str, Option<u64>, String) {
         Record::IndexCreated(info) => {
             let detail = format!("number {}, of {}, on {} keys", info.id.0, info.element.plural(), info.keys.len());
             ("index created", None, detail)
+        }
+        Record::Before(old) => ("before", Some(old.timestamp), format!("{} bytes of replaced values", old.len())),
+        Record::Identities(named) => {
+            ("identities", Some(named.timestamp), format!("{} bytes of identities", named.len()))
         }
         Record::Rules(rules) => ("rules", None, format!("{} rules of the schema", rules.list.len())),
         Record::IndexDropped(id) => ("index dropped", None, format!("number {}", id.0)),

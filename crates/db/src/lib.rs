@@ -40,6 +40,7 @@
 #![warn(missing_docs)]
 
 mod bulk;
+mod changes;
 mod columns;
 mod database;
 mod durability;
@@ -66,6 +67,7 @@ mod upsert;
 mod verify;
 
 pub use bulk::{LoadOptions, LoadProgress, LoadReport};
+pub use changes::{ChangeLine, Changes, read_changes};
 pub use durability::{Durability, Location, LogReport};
 pub use gauges::{QueryFigures, QueryGauges};
 pub use inspect::{LogEntry, newest_manifest, read_log, read_packs};
@@ -75,6 +77,7 @@ pub use mangrove_durable::checkpoint::CheckpointReport;
 #[doc(hidden)]
 pub use mangrove_durable::disk::{Disk, SimDisk};
 pub use mangrove_durable::durable::CheckpointStatus;
+pub use mangrove_durable::feed::{FeedContent, FeedPosition};
 pub use mangrove_durable::follow::{FollowRequests, FollowState, FollowStatus, FollowTrouble};
 pub use mangrove_durable::home::address::is_address as is_home_address;
 pub use mangrove_durable::log::read::{LogEnd, TornTail};

@@ -111,6 +111,7 @@ impl Database {
 
     /// Creates an index of any kind, under the terms of [`Database::create_index`].
     pub fn define_index(&self, definition: &IndexDefinition) -> Result<IndexId> {
+        self.inner.manager.check_writable()?;
         let catalog = self.catalog();
         let options = IndexOptions {
             element: definition.element,

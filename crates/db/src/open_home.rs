@@ -23,6 +23,7 @@ const CLOSE_WAIT: Duration = Duration::from_secs(5);
 /// An open home.
 pub(crate) struct OpenHome {
     manager: TransactionManager,
+    home: Arc<dyn Home>,
     database: Uuid,
     /// Its address, for messages.
     address: String,
@@ -56,9 +57,10 @@ impl OpenHome {
         progress: &(dyn Fn(RecoveryProgress) + Sync),
     ) -> Result<Self> {
         let address = address_of(&*home);
-        let durable = DurableHome::open(home, options, progress)?;
+        let durable = DurableHome::open(home.clone(), options, progress)?;
         Ok(OpenHome {
             manager: durable.manager().clone(),
+            home,
             database: durable.database(),
             address,
             recovery: of_summary(durable.recovery()),
@@ -74,9 +76,10 @@ impl OpenHome {
     ) -> Result<Self> {
         let address = address_of(&*home);
         let options = FollowOptions { graph: options, ..FollowOptions::default() };
-        let following = FollowingHome::open(home, &options, progress)?;
+        let following = FollowingHome::open(home.clone(), &options, progress)?;
         Ok(OpenHome {
             manager: following.manager().clone(),
+            home,
             database: following.database(),
             address,
             recovery: of_summary(following.recovery()),
@@ -87,6 +90,11 @@ impl OpenHome {
     /// The transactions of the graph, also after a promotion.
     pub(crate) fn manager(&self) -> &TransactionManager {
         &self.manager
+    }
+
+    /// The home itself.
+    pub(crate) fn home(&self) -> &Arc<dyn Home> {
+        &self.home
     }
 
     /// The id of the database.

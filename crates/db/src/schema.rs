@@ -63,6 +63,7 @@ impl Database {
     /// If an existing element breaks the rule; the error names it. If there is already a rule about the same property
     /// or edges.
     pub fn define_rule(&self, definition: &RuleDefinition) -> Result<RuleId> {
+        self.inner.manager.check_writable()?;
         self.inner.manager.create_rule(rule(definition, self.catalog())?)
     }
 

@@ -118,6 +118,11 @@ impl Transaction {
         self.transaction.fail_since(mark, error)
     }
 
+    /// Fails with `ReadOnly` before anything is written if this process follows the owner of the graph.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.database.inner.manager.check_writable()
+    }
+
     /// Runs a prepared traversal. One that writes is run to its end before this returns.
     pub fn run_with(
         &self,
@@ -146,7 +151,7 @@ impl Transaction {
             let execution = self.execution(prepared, parameters, options, false)?.keeping_results(true);
             ResultStream::new(execution, options.materialize).collect_bulked()
         };
-        if prepared.is_mutating() { self.whole(run) } else { run() }
+        if prepared.is_mutating() { self.check_writable().and_then(|()| self.whole(run)) } else { run() }
     }
 
     /// Runs a prepared traversal and passes its results to `accept`, a batch at a time: values with the number of times
@@ -212,7 +217,7 @@ impl Transaction {
                 }
             }
         };
-        if prepared.is_mutating() { self.whole(run) } else { run() }
+        if prepared.is_mutating() { self.check_writable().and_then(|()| self.whole(run)) } else { run() }
     }
 
     /// Runs a prepared traversal over several virtual nodes in this process, with every message between them
@@ -419,6 +424,7 @@ impl Transaction {
 
     /// Sets a property of each of these vertices to the value beside it, which replaces all old values.
     pub fn set_vertex_property(&self, key: &str, values: &[(VertexId, Value)]) -> Result<()> {
+        self.check_writable()?;
         let key = self.view().catalog().intern_key(key);
         self.write(|transaction| {
             values.iter().try_for_each(|(vertex, value)| {
@@ -429,6 +435,7 @@ impl Transaction {
 
     /// Sets a property of each of these edges to the value beside it.
     pub fn set_edge_property(&self, key: &str, values: &[(EdgeId, Value)]) -> Result<()> {
+        self.check_writable()?;
         let key = self.view().catalog().intern_key(key);
         self.write(|transaction| {
             values.iter().try_for_each(|(edge, value)| transaction.set_edge_property(*edge, key, value.clone()))

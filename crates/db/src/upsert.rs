@@ -134,6 +134,7 @@ fn upsert_vertices(
     batch: &VertexBatch,
     identity: &VertexIdentity,
 ) -> Result<Vec<Upserted<VertexId>>> {
+    transaction.check_writable()?;
     let catalog = transaction.catalog();
     let labels = catalog.intern_label_text(label);
     let found = find_vertices(transaction, batch, identity)?;

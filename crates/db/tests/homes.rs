@@ -85,3 +85,61 @@ fn addresses_that_are_wrong_are_refused() {
         assert!(error.message().contains(told), "{error}");
     }
 }
+
+#[test]
+fn a_follower_reads_refuses_to_write_and_becomes_the_owner() {
+    let folder = Folder::new("follows");
+    let owner = open(&folder);
+    owner.query("g.addV('person').property('name', 'ada')").unwrap();
+    let follower = Database::follow(&folder.address(), &DatabaseOptions::default(), &|_| {}).unwrap();
+    assert_eq!(count(&follower).unwrap(), [Value::I64(1)]);
+    assert!(follower.following().is_some() && owner.following().is_none());
+    // Each of them names something that the owner has not named. Nothing is done before it is refused.
+    let refused = [
+        follower.query("g.addV('stranger').property('strange', 1)").err(),
+        follower.create_index(Some("alien"), "odd", false, false).err(),
+        follower.checkpoint().err(),
+    ];
+    for error in refused {
+        assert_eq!(error.unwrap().kind(), ErrorKind::ReadOnly);
+    }
+    assert!(owner.promote().unwrap_err().message().contains("owner"));
+    // Names that the owner adds go to the same numbers.
+    owner.query("g.addV('person').property('born', 1815)").unwrap();
+    owner.query("g.addV('town').property('place', 'London')").unwrap();
+    while count(&follower).unwrap() != [Value::I64(2)] {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let open_before = follower.begin_read().unwrap();
+
+    follower.promote().unwrap();
+    assert!(follower.following().is_none());
+    follower.query("g.addV('stranger').property('strange', 1)").unwrap();
+    assert_eq!(follower.query("g.V().count()").unwrap().collect().unwrap(), [Value::I64(4)]);
+    assert_eq!(open_before.query("g.V().hasLabel('stranger').count()").unwrap().collect().unwrap(), [Value::I64(0)]);
+    drop(open_before);
+    assert!(count(&owner).unwrap_err().message().contains("another process has opened the graph"));
+    assert!(follower.checkpoint().unwrap().is_some());
+    drop((owner, follower));
+    assert_eq!(open(&folder).query("g.V().count()").unwrap().collect().unwrap(), [Value::I64(4)]);
+}
+
+#[test]
+fn the_change_feed_of_a_home_has_its_commits() {
+    let folder = Folder::new("feed");
+    let mut options = DatabaseOptions::default();
+    options.durability.log.feed = mangrove::FeedContent::Full;
+    let database = Database::open(&folder.address(), &options).unwrap();
+    database.query("g.addV('person').property('name', 'ada')").unwrap();
+    database.query("g.V().property('name', 'lovelace')").unwrap();
+    let mut changes = mangrove::read_changes(&folder.address(), None).unwrap().plain();
+    let mut lines = Vec::new();
+    while let Some(line) = changes.next().unwrap() {
+        lines.push(line.json);
+    }
+    assert!(
+        lines.iter().any(|line| line.contains("\"after\":\"lovelace\"") && line.contains("\"before\":\"ada\"")),
+        "{lines:?}"
+    );
+    assert_eq!(lines.iter().filter(|line| line.contains("\"op\":\"commit\"")).count(), 2, "{lines:?}");
+}

@@ -15,9 +15,9 @@ use crate::codec::{
 };
 use crate::log::record::{Record, read_record};
 
-/// Decodes a log record and, if it is a commit, its redo entries.
+/// Decodes a log record and, if it has some, its redo entries.
 pub fn record(bytes: &[u8]) -> Result<(), Malformed> {
-    if let Record::Commit(commit) = read_record(bytes)? {
+    if let Record::Commit(commit) | Record::Before(commit) | Record::Identities(commit) = read_record(bytes)? {
         commit.each_redo(|_| Ok::<(), Malformed>(()))?;
     }
     Ok(())

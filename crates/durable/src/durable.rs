@@ -37,6 +37,7 @@ use background::{Background, CheckpointPolicy, CheckpointProgress, Checkpointed}
 
 use crate::checkpoint::{CheckpointForms, CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
 use crate::disk::Disk;
+use crate::feed::{Feed, FeedPosition};
 use crate::log::record::NameCounts;
 use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
 use crate::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest};
@@ -215,6 +216,16 @@ impl Durable {
     /// The status of checkpoints.
     pub fn checkpoint_status(&self) -> CheckpointStatus {
         self.inner.progress.status(self.inner.log_bytes())
+    }
+
+    /// The change feed after a position; `None`: from the oldest one that the log has.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if the log that is kept begins after the position.
+    pub fn feed(&self, from: Option<FeedPosition>) -> Result<Feed> {
+        let DurableCore { disk, log, .. } = &*self.inner;
+        Feed::of_open(disk.clone(), self.manager.store().clone(), log.growth(), from)
     }
 
     /// Takes a checkpoint now, on this thread. Returns `None` if nothing has changed. Waits for a checkpoint that is

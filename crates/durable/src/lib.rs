@@ -16,6 +16,7 @@
 //! | [`home`] | objects that are written once, in memory, in a directory or in an object store: one interface, one contract |
 //! | [`open`] | what a checkpoint has for other programs |
 //! | [`stream`] | the log of a graph in an object store: objects, their writer, fencing |
+//! | [`feed`] | the change feed: committed changes in order, read from either log |
 //! | [`content`] | the decoders below the checksums, for fuzzing |
 //! | [`lock`] | the lock that admits one process at a time to a directory |
 //! | `codec` | numbers, text, values and ids as bytes: the vocabulary of every file of this crate |
@@ -35,6 +36,7 @@ mod damage;
 pub mod disk;
 pub mod durable;
 pub mod durable_home;
+pub mod feed;
 pub mod follow;
 pub mod home;
 pub mod lock;

@@ -452,6 +452,8 @@ impl Replay<'_> {
                 });
                 dealt.map_err(|malformed| position.damage(format_args!("commit {}: {malformed}", commit.timestamp)))
             }
+            // For readers of the change feed.
+            Record::Before(_) | Record::Identities(_) => Ok(()),
             Record::Names(names) => match names.put_into(self.restore.store().catalog()) {
                 true => Ok(()),
                 false => Err(position.damage("names whose numbers are taken, or do not follow the existing ones")),

@@ -32,9 +32,11 @@
 //! | `index_build` | making and dropping property indexes |
 //! | `rule_check` | checking a commit against the schema |
 //! | `redo` | the after-images of a commit, for the log on disk |
+//! | `before` | what a commit changes, as it was before, for readers of the log |
 //! | `apply` | redoing commits of another process |
 
 mod apply;
+mod before;
 pub(crate) mod changes;
 mod deletion;
 mod finalization;

@@ -58,6 +58,13 @@ impl TransactionManager {
         let _ = setting.compare_exchange(before, age_ms, Ordering::Relaxed, Ordering::Relaxed);
     }
 
+    /// Fails with `ReadOnly` if the graph follows another process. What would write asks this before it does anything: a
+    /// name that it added to the catalog could be one that the owner adds under another number.
+    #[inline]
+    pub fn check_writable(&self) -> Result<()> {
+        self.shared().following.check_writable()
+    }
+
     /// Returns true if the graph follows another process and refuses writes.
     pub fn is_following(&self) -> bool {
         self.shared().following.is_on()

@@ -144,6 +144,11 @@ impl Transaction {
         }
     }
 
+    /// Fails with `ReadOnly` if the graph follows another process ([`crate::TransactionManager::check_writable`]).
+    pub fn check_writable(&self) -> Result<()> {
+        self.shared.following.check_writable()
+    }
+
     /// The transaction in which a follower redoes a commit of the owner.
     pub(crate) fn that_is_redone(mut self) -> Self {
         self.is_redone = true;

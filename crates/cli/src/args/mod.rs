@@ -1,6 +1,7 @@
 //! The command line: the commands, and the arguments that several of them take. Each other file has the arguments of
 //! one command, or of commands of one kind. Doc comments here are the texts of `--help`.
 
+mod changes;
 mod console;
 mod export;
 mod generate;
@@ -18,6 +19,7 @@ use mangrove_bench::Suite;
 use crate::quantity::Size;
 use crate::settings::Given;
 
+pub use self::changes::ChangesArgs;
 pub use self::console::ConsoleArgs;
 pub use self::export::{ExportArgs, Packing};
 pub use self::generate::{CommonArgs, GenerateArgs, GeneratorKind, KnowledgeArgs, KroneckerArgs};
@@ -57,6 +59,7 @@ Examples:
   mangrove index create --url ws://127.0.0.1:8182/gremlin --label person --key name --unique
   mangrove inspect memory --load modern.json
   mangrove verify --data graph/
+  mangrove changes --data graph/
 
 `mangrove help COMMAND` shows the options of a command, with examples.";
 
@@ -96,6 +99,8 @@ pub enum Command {
     Checkpoint(CheckpointArgs),
     /// Make a server that follows the owner of its graph the owner
     Promote(PromoteArgs),
+    /// Print the changes of a graph in the order of their commits, as JSON lines
+    Changes(ChangesArgs),
     /// Check a database: every checksum, both directions of every edge, every index
     Verify(VerifyArgs),
     /// Look inside a graph: its memory, log, checkpoints and files

@@ -12,6 +12,7 @@
 //! (`wss://ada@host`) or in `MANGROVE_USER`. The password is in `MANGROVE_PASSWORD` or is asked for at a terminal. It
 //! is never on the command line, which other processes can read.
 
+pub mod events;
 pub mod health;
 mod target;
 pub mod terminal;

@@ -90,7 +90,7 @@ impl Target {
     }
 
     /// The `Authorization` header; `None` if no user is named.
-    fn authorization(&self) -> Result<Option<HeaderValue>> {
+    pub fn authorization(&self) -> Result<Option<HeaderValue>> {
         let Some(user) = self.user.clone().or_else(|| std::env::var("MANGROVE_USER").ok()) else { return Ok(None) };
         let password = match std::env::var("MANGROVE_PASSWORD") {
             Ok(password) => password,

@@ -1,6 +1,7 @@
 //! The commands besides `serve`, one module each. `variables` is shared by `query` and `console`.
 
 pub mod bench;
+pub mod changes;
 pub mod console;
 pub mod export;
 pub mod generate;

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mangrove::FeedContent;
 use mangrove_server::TenantWeights;
 
 use super::LogFormat;
@@ -235,6 +236,17 @@ impl Field for Option<PathBuf> {
         if let Some(path) = self {
             *path = folder.join(&*path);
         }
+    }
+}
+
+impl Field for FeedContent {
+    fn read(&mut self, text: &str) -> Result<(), String> {
+        *self = text.parse().map_err(|error: mangrove::Error| error.message().to_owned())?;
+        Ok(())
+    }
+
+    fn show(&self) -> Option<String> {
+        Some(quoted(self))
     }
 }
 

@@ -220,6 +220,10 @@ pub const SETTINGS: &[Setting] = settings! {
     "log_segment_size" "SIZE" durability.log.segment_bytes_max:
         "The largest size of a log file, at most 1GiB; the first has 1MiB, and each is twice as large as the one \
          before";
+    "feed" "CONTENT" durability.log.feed:
+        "What the log has for the change feed: `off`; `after`, the changes; `full`, also the values before";
+    "log_keep" "SIZE" durability.log.keep_bytes:
+        "Keep log files up to this size for readers of the change feed, although a checkpoint has what is in them";
     "checkpoint_log_size" "SIZE" durability.checkpoint_log_bytes:
         "Take a checkpoint when the log has grown by this size; a shorter log is recovered faster; `none`: a quarter of \
          the checkpoint's size, at least 64MiB; 0: never";

@@ -29,6 +29,7 @@ pub(super) fn upsert_edges(
     identity: &EdgeIdentity,
     met: &HashSet<EdgeId>,
 ) -> Result<Vec<Upserted<EdgeId>>> {
+    transaction.check_writable()?;
     let catalog = transaction.catalog();
     let labels = catalog.intern_label_text(label);
     let keys: Vec<KeyId> = batch.columns.iter().map(|column| catalog.intern_key(&column.key)).collect();

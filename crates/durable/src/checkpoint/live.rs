@@ -127,9 +127,9 @@ impl LivePacks {
     /// Lets the blocks of these pages count no more.
     pub(super) fn forget(&mut self, pages: &[PageName]) {
         let (newest, topology) = (&mut self.newest, &mut self.topology);
-        let places = pages.iter().flat_map(|page| {
-            [newest.remove(page), topology.as_mut().and_then(|topology| topology.remove(page))]
-        });
+        let places = pages
+            .iter()
+            .flat_map(|page| [newest.remove(page), topology.as_mut().and_then(|topology| topology.remove(page))]);
         for place in places.flatten() {
             self.packs.get_mut(&place.pack).expect("the pack of a block that counts").live -= place.position.bytes();
         }

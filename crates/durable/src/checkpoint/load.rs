@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
-use mangrove_graph::{Error, ErrorKind, Result, TabletId};
+use mangrove_graph::{Catalog, Error, ErrorKind, Result, TabletId};
 use mangrove_store::Store;
 use mangrove_store::image::PageName;
 use mangrove_store::restore::{Damage, Restore};
@@ -90,6 +90,15 @@ pub(crate) fn load<P: Place + ?Sized>(
     };
     let checkpoints = Checkpoints::new(manifest.clone(), packs, names);
     Ok(LoadedCheckpoint { restore, indexes, rules, source, checkpoints, bytes })
+}
+
+/// Reads the names of a manifest's checkpoint.
+pub(crate) fn load_catalog<P: Place + ?Sized>(place: &P, manifest: &Manifest) -> Result<Catalog> {
+    let catalog = Catalog::new();
+    if let Some(pack) = manifest.names_pack() {
+        open_pack(place, pack, manifest.database)?.catalog(|bytes| read_names(bytes, &catalog).map(drop))?;
+    }
+    Ok(catalog)
 }
 
 /// Which blocks of the packs of a manifest count. `blocks` are those of each pack, in the order of the manifest.

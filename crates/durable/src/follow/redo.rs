@@ -34,6 +34,8 @@ impl Tail {
                 read.map_err(|malformed| position.damage(format_args!("commit {ts}: {malformed}")))?;
                 follower.apply(ts, &images).map_err(|error| located(&error, position))
             }
+            // For readers of the change feed.
+            Record::Before(_) | Record::Identities(_) => Ok(()),
             Record::Names(new) => put_names(&new, store.catalog(), names, position.path),
             Record::Rules(rules) if !rules.are_possible(store.catalog()) => Err(position.damage(IMPOSSIBLE_RULE)),
             Record::Rules(rules) => {

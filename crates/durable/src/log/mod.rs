@@ -13,12 +13,15 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `format`, [`record`] | headers of segments and batches; the records in them |
+//! | `commit` | the records of a commit, before its timestamp is known |
 //! | `first_segment` | the first segment of a new database |
 //! | `supply` | segments made ahead of need, and reservations in them |
 //! | `writer` | records into batches, batches into segments |
 //! | `group` | group commit: which committer flushes for the others |
 //! | `floor` | the position from which a checkpoint needs the log |
 //! | [`read`](mod@read) | reading the log after a crash: whole, torn or damaged |
+//! | `join` | records out of batches that have them in parts |
+//! | `position` | where a record was found |
 //! | [`source`] | where recovery reads a log from |
 //! | `status` | the state and counters of an open log |
 //!
@@ -37,14 +40,17 @@
 //!
 //! Locks: `mangrove_locks::rank` has their order, and says which are held through I/O.
 
+pub(crate) mod commit;
 mod first_segment;
 mod floor;
-mod format;
+pub(crate) mod format;
 mod group;
+pub(crate) mod join;
 #[cfg(feature = "model")]
 #[doc(hidden)]
 pub mod model;
 mod options;
+mod position;
 pub mod read;
 pub mod record;
 pub mod source;
@@ -65,6 +71,7 @@ use mangrove_store::{Store, Write};
 use mangrove_txn::{CommitLog, IndexChange, PreparedCommit, Watermarks};
 use uuid::Uuid;
 
+pub use commit::FeedContent;
 pub use floor::{LogBefore, LogFloor};
 pub use options::LogOptions;
 pub use status::{DurabilityStatus, LogState, SYNC_TIME_BOUNDS_US};
@@ -73,14 +80,13 @@ use crate::codec::SavedRules;
 use crate::damage::panic_text;
 use crate::disk::{Disk, DiskError};
 use crate::sync::{AtomicU64, Mutex, Ordering};
+use commit::EncodedCommit;
 pub(crate) use first_segment::{create_first_segment, remains};
 pub(crate) use format::DIRECTORY;
 use format::blocks_of;
 use group::{Flush, FlushGoal, FlushProgress, GroupCommit};
-use record::{
-    COMMIT_OVERHEAD, NameCounts, Names, commit_body, put_commit_head, put_index_created, put_index_dropped, put_names,
-    put_rules_record,
-};
+use record::{NameCounts, Names, put_index_created, put_index_dropped, put_names, put_rules_record};
+use source::LogGrowth;
 use status::LogMeters;
 use supply::SegmentSupply;
 use writer::BatchWriter;
@@ -106,7 +112,7 @@ pub struct LogStart {
 #[derive(Debug)]
 struct PendingCommit {
     ts: u64,
-    body: Vec<u8>,
+    encoded: EncodedCommit,
     reservation: Reservation,
 }
 
@@ -144,6 +150,7 @@ struct FlushEnd {
 #[derive(Debug)]
 struct LogCore {
     store: Arc<Store>,
+    feed: FeedContent,
     supply: Arc<SegmentSupply>,
     meters: Arc<LogMeters>,
     group: GroupCommit,
@@ -186,7 +193,7 @@ impl Log {
     pub fn open(disk: Arc<dyn Disk>, store: Arc<Store>, start: LogStart, options: LogOptions) -> Result<Self> {
         disk.create_dir(DIRECTORY)?;
         disk.sync_dir(crate::disk::parent(DIRECTORY))?;
-        let prepare_ahead = options.prepare_ahead;
+        let LogOptions { prepare_ahead, feed, .. } = options;
         let LogStart { database, epoch, next_segment, .. } = start;
         let supply = Arc::new(SegmentSupply::new(disk, database, epoch, next_segment, options));
         let meters = Arc::new(LogMeters::default());
@@ -197,6 +204,7 @@ impl Log {
         let before = LogBefore { next_batch: start.next_batch, last_ts: start.durable_ts };
         let inner = LogCore {
             store,
+            feed,
             supply,
             meters,
             group: GroupCommit::default(),
@@ -247,6 +255,11 @@ impl Log {
         Ok(floor)
     }
 
+    /// The log, for readers of the change feed.
+    pub(crate) fn growth(&self) -> Arc<dyn LogGrowth> {
+        self.inner.clone()
+    }
+
     /// Removes the segments before one, because a checkpoint covers them. Returns how many.
     pub fn release_before(&self, segment: u64) -> Result<usize> {
         let inner = &self.inner;
@@ -255,9 +268,16 @@ impl Log {
     }
 
     /// Reserves space for a commit that may be decided later.
-    fn reserve(&self, body: Vec<u8>) -> Result<(Vec<u8>, Reservation)> {
-        let reservation = self.inner.reserve((COMMIT_OVERHEAD + body.len()) as u64)?;
-        Ok((body, reservation))
+    fn reserve(&self, encoded: EncodedCommit) -> Result<PreparedRecord> {
+        let reservation = self.inner.reserve(encoded.len_max() as u64)?;
+        Ok(PreparedRecord { log: self.inner.clone(), encoded: Some(encoded), reservation })
+    }
+}
+
+impl LogGrowth for LogCore {
+    fn durable_batches(&self) -> u64 {
+        // LOG-6: the floor moves when what is before it is durable.
+        self.floor.lock().before.map_or(1, |before| before.next_batch)
     }
 }
 
@@ -298,11 +318,10 @@ impl LogCore {
         for (record, _) in schema_records {
             writer.push([record, &[]])?;
         }
-        let mut head = Vec::new();
         for commit in commits {
-            head.clear();
-            put_commit_head(commit.ts, commit.body.len(), &mut head);
-            writer.push([&head, &commit.body])?;
+            for (head, entries) in commit.encoded.records(commit.ts) {
+                writer.push([&head, entries])?;
+            }
             writer.count_commit(commit.ts);
         }
         let used_blocks = writer.finish()?;
@@ -440,21 +459,21 @@ impl Flushing<'_> {
 struct PreparedRecord {
     log: Arc<LogCore>,
     /// `None` after it was handed over.
-    body: Option<Vec<u8>>,
+    encoded: Option<EncodedCommit>,
     reservation: Reservation,
 }
 
 impl PreparedCommit for PreparedRecord {
     fn hand_over(mut self: Box<Self>, ts: u64) {
-        if let Some(body) = self.body.take() {
-            self.log.queue.lock().commits.push(PendingCommit { ts, body, reservation: self.reservation });
+        if let Some(encoded) = self.encoded.take() {
+            self.log.queue.lock().commits.push(PendingCommit { ts, encoded, reservation: self.reservation });
         }
     }
 }
 
 impl Drop for PreparedRecord {
     fn drop(&mut self) {
-        if self.body.is_some() {
+        if self.encoded.is_some() {
             self.log.supply.give_back(self.reservation.blocks);
         }
     }
@@ -462,8 +481,8 @@ impl Drop for PreparedRecord {
 
 impl CommitLog for Log {
     fn prepare(&self, writes: &[Write], txn: u64) -> Result<Box<dyn PreparedCommit>> {
-        let (body, reservation) = self.reserve(commit_body(&self.inner.store, writes, txn, |_| {}))?;
-        Ok(Box::new(PreparedRecord { log: self.inner.clone(), body: Some(body), reservation }))
+        let encoded = EncodedCommit::of(&self.inner.store, writes, txn, self.inner.feed, |_| {});
+        Ok(Box::new(self.reserve(encoded)?))
     }
 
     fn wait(&self, ts: u64, watermarks: &dyn Watermarks) -> Result<()> {

@@ -62,16 +62,21 @@ impl Graph {
             names: NameCounts::of(store.catalog()),
         };
         let bytes = 4 * 4096;
-        let options =
-            LogOptions { segment_bytes_min: bytes, segment_bytes_max: bytes, spare_segments: 0, prepare_ahead: false };
+        let options = LogOptions {
+            segment_bytes_min: bytes,
+            segment_bytes_max: bytes,
+            spare_segments: 0,
+            prepare_ahead: false,
+            ..LogOptions::default()
+        };
         let log = Log::open(Arc::new(disk.clone()), store, start, options).expect("the disk has no trouble");
         Graph { disk, log, marks: Marks::default() }
     }
 
     /// Commits, and returns when the commit is durable.
     fn commit(&self) {
-        let (body, reservation) = self.log.reserve(vec![0; BODY_BYTES]).expect("the disk has no trouble");
-        let prepared = Box::new(PreparedRecord { log: self.log.inner.clone(), body: Some(body), reservation });
+        let forged = EncodedCommit::forged(vec![0; BODY_BYTES]);
+        let prepared = Box::new(self.log.reserve(forged).expect("the disk has no trouble"));
         let ts = {
             let _turn = self.marks.order.lock();
             let ts = self.marks.stable() + 1;

@@ -1,4 +1,6 @@
-//! The options of a log: sizes and number of segments.
+//! The options of a log: sizes and number of segments, what they have for the change feed, how long they are kept.
+
+use super::commit::FeedContent;
 
 /// How a log makes its segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,10 +13,21 @@ pub struct LogOptions {
     pub spare_segments: usize,
     /// A thread makes segments ahead of need. Without it, a commit that needs a new one makes it.
     pub prepare_ahead: bool,
+    /// What the log has for readers of the change feed.
+    pub feed: FeedContent,
+    /// Bytes of segments that are kept for readers of the change feed, although a checkpoint covers them.
+    pub keep_bytes: u64,
 }
 
 impl Default for LogOptions {
     fn default() -> Self {
-        LogOptions { segment_bytes_min: 1 << 20, segment_bytes_max: 64 << 20, spare_segments: 1, prepare_ahead: true }
+        LogOptions {
+            segment_bytes_min: 1 << 20,
+            segment_bytes_max: 64 << 20,
+            spare_segments: 1,
+            prepare_ahead: true,
+            feed: FeedContent::Off,
+            keep_bytes: 0,
+        }
     }
 }

@@ -18,33 +18,19 @@
 
 use uuid::Uuid;
 
-use mangrove_graph::{Error, ErrorKind, Result};
+use mangrove_graph::Result;
 
 use super::floor::LogFloor;
 use super::format::{
-    BATCH_HEADER, BLOCK, BatchFound, BatchHeader, DIRECTORY, FORMAT_VERSION, HeaderError, Mismatch, NO_RECORD,
-    SegmentHeader, UNFINISHED, segment_path, segment_seq,
+    BATCH_HEADER, BLOCK, BatchFound, BatchHeader, DIRECTORY, FORMAT_VERSION, HeaderError, Mismatch, SegmentHeader,
+    UNFINISHED, segment_path, segment_seq,
 };
+use super::join::RecordJoiner;
+pub use super::position::RecordPosition;
+use super::position::damage;
 use super::record::{NameCounts, Record, read_record};
-use crate::codec::{Malformed, Reader};
 use crate::damage::unknown_format;
 use crate::disk::{Disk, read_file};
-
-/// Where a record was found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RecordPosition<'a> {
-    /// The path of the segment.
-    pub path: &'a str,
-    /// The offset, in that file, of the batch in which the record ends.
-    pub offset: u64,
-}
-
-impl RecordPosition<'_> {
-    /// The error for a record that contradicts itself or the log before it.
-    pub fn damage(&self, what: impl std::fmt::Display) -> Error {
-        damage(self.path, self.offset, what)
-    }
-}
 
 /// The end of the log that did not survive whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,11 +95,6 @@ impl LogEnd {
     }
 }
 
-fn damage(path: &str, offset: u64, what: impl std::fmt::Display) -> Error {
-    let message = format!("the log is damaged: {path}, offset {offset}: {what}; restore the graph from a backup");
-    Error::new(ErrorKind::Damaged, message)
-}
-
 /// Reads a log from the floor on that the newest manifest names, and calls `each` with its records in order. The first
 /// segment always exists (LOG-5). `database` is the database that the log must belong to.
 ///
@@ -146,8 +127,8 @@ pub fn read(
         let path = disk.describe(&segment_path(first_segment));
         return Err(damage(&path, 0, "its number leaves none for the segments after it"));
     }
-    let (partial, floor_batch) = (PartialRecord::default(), before.map(|before| before.next_batch));
-    let mut reading = LogReading { disk, database, each, end, partial, floor_batch, is_first: true, stopped: None };
+    let (joiner, floor_batch) = (RecordJoiner::default(), before.map(|before| before.next_batch));
+    let mut reading = LogReading { disk, database, each, end, joiner, floor_batch, stopped: None };
     for (seq, expected) in seqs.into_iter().zip(first_segment..) {
         if seq != expected {
             let path = disk.describe(&segment_path(expected));
@@ -157,16 +138,6 @@ pub fn read(
     }
     reading.check_covered()?;
     Ok(reading.finish())
-}
-
-/// The beginning of a record whose end is in a later batch.
-#[derive(Debug, Default)]
-struct PartialRecord {
-    bytes: Vec<u8>,
-    /// The fencing epoch in which it began.
-    epoch: u64,
-    /// True if it began before the first batch that is read: its end is skipped.
-    began_before: bool,
 }
 
 /// The position at which no batch was found, and why, in case a later batch is found.
@@ -185,11 +156,9 @@ struct LogReading<'a> {
     database: Uuid,
     each: &'a mut dyn FnMut(Record<'_>, RecordPosition<'_>) -> Result<()>,
     end: LogEnd,
-    partial: PartialRecord,
+    joiner: RecordJoiner,
     /// All batches before this one were durable when the manifest was written; `None` if it does not say so.
     floor_batch: Option<u64>,
-    /// True until a batch was read.
-    is_first: bool,
     stopped: Option<LogStop>,
 }
 
@@ -266,7 +235,7 @@ impl LogReading<'_> {
         let Some(stopped) = &self.stopped else { return Ok(()) };
         for at in (from..bytes.len() as u64).step_by(BLOCK as usize) {
             if let BatchFound::Batch(later) = BatchHeader::find(&bytes[at as usize..], header)
-                && (self.is_first || later.number >= self.end.next_batch)
+                && (self.joiner.is_first() || later.number >= self.end.next_batch)
             {
                 let what = format!(
                     "{}; it is no torn end of the log, because batch {} follows in {path} at offset {at}",
@@ -287,30 +256,13 @@ impl LogReading<'_> {
         position: RecordPosition<'_>,
     ) -> Result<()> {
         self.check_number(batch.number, position)?;
-        let first_record = match batch.first_record {
-            NO_RECORD => payload.len(),
-            at => at as usize,
-        };
-        if first_record > payload.len() {
-            return Err(position.damage(format_args!(
-                "the first record begins at byte {first_record} of a payload of {} bytes",
-                payload.len()
-            )));
-        }
-        let (rest, fresh) = payload.split_at(first_record);
-        let mut commits = 0;
-        let began_before = if self.is_first { !rest.is_empty() } else { self.partial.began_before };
-        if began_before {
-            // Only the end of that record is here, which says nothing.
-            self.partial.began_before = batch.first_record == NO_RECORD;
-        } else if !rest.is_empty() || !self.partial.bytes.is_empty() {
-            commits += self.carry_on(rest, batch, segment, position)?;
-        }
-        commits += self.records(fresh, segment, position)?;
-        if !began_before && commits != u64::from(batch.commit_count) {
-            return Err(position.damage(format_args!("expected {} commits, found {commits}", batch.commit_count)));
-        }
-        self.is_first = false;
+        let LogReading { joiner, end, each, .. } = self;
+        let commits = joiner.batch(batch, payload, segment.epoch, position, &mut |bytes| {
+            let record = read_record(bytes).map_err(|error| position.malformed(error))?;
+            let commits = note_record(end, &record, position)?;
+            each(record, position)?;
+            Ok(commits)
+        })?;
         self.end.batches += 1;
         self.end.commits += commits;
         // The largest number has none after it: no batch follows.
@@ -321,7 +273,7 @@ impl LogReading<'_> {
     /// Fails if a batch is missing before this one (LOG-14), or between the checkpoint and the first batch (LOG-7).
     fn check_number(&self, found: u64, position: RecordPosition<'_>) -> Result<()> {
         let expected = self.end.next_batch;
-        match self.is_first {
+        match self.joiner.is_first() {
             false if found != expected => Err(position.damage(format_args!("expected batch {expected}, found batch {found}"))),
             true if self.floor_batch.is_some_and(|floor_batch| found > floor_batch) => Err(position.damage(format_args!(
                 "expected batch {expected} or an earlier one, because the checkpoint has no later commits, found batch {found}"
@@ -333,7 +285,7 @@ impl LogReading<'_> {
     /// Fails if the log ends before a batch that was durable when the manifest was written (LOG-17).
     fn check_covered(&self) -> Result<()> {
         let Some(floor_batch) =
-            self.floor_batch.filter(|&floor_batch| !self.is_first && self.end.next_batch < floor_batch)
+            self.floor_batch.filter(|&floor_batch| !self.joiner.is_first() && self.end.next_batch < floor_batch)
         else {
             return Ok(());
         };
@@ -349,79 +301,8 @@ impl LogReading<'_> {
         Err(damage(path, offset, what))
     }
 
-    /// Adds the rest of a record that began earlier. Returns how many commits ended with it.
-    fn carry_on(
-        &mut self,
-        rest: &[u8],
-        batch: &BatchHeader,
-        segment: &SegmentHeader,
-        position: RecordPosition<'_>,
-    ) -> Result<u64> {
-        if rest.is_empty() {
-            // The log was cut inside the record, and a later opening of the database continued without it.
-            if segment.epoch > self.partial.epoch {
-                self.partial.bytes.clear();
-                return Ok(0);
-            }
-            return Err(position.damage("expected the rest of a record, found none"));
-        }
-        if self.partial.bytes.is_empty() {
-            return Err(position.damage("expected a record, found the rest of one"));
-        }
-        self.partial.bytes.extend_from_slice(rest);
-        let is_whole = frame(&self.partial.bytes).is_some();
-        if is_whole != (batch.first_record != NO_RECORD || frame_is_all(&self.partial.bytes)) {
-            return Err(position.damage("a record does not end where the next one begins"));
-        }
-        match is_whole {
-            false => Ok(0),
-            true => {
-                let bytes = std::mem::take(&mut self.partial.bytes);
-                self.records(&bytes, segment, position)
-            }
-        }
-    }
-
-    /// Shows whole records to `each`, and keeps the beginning of one that is not. Returns the number of commits.
-    fn records(&mut self, bytes: &[u8], segment: &SegmentHeader, position: RecordPosition<'_>) -> Result<u64> {
-        let (mut commits, mut at) = (0, 0);
-        while at < bytes.len() {
-            let Some((from, len)) = frame(&bytes[at..]) else {
-                self.partial = PartialRecord { bytes: bytes[at..].to_vec(), epoch: segment.epoch, began_before: false };
-                return Ok(commits);
-            };
-            let record = &bytes[at + from..at + from + len];
-            commits += self.record(record, position).map_err(|error| error_in(error, position))?;
-            at += from + len;
-        }
-        Ok(commits)
-    }
-
-    fn record(&mut self, bytes: &[u8], position: RecordPosition<'_>) -> Result<u64, RecordError> {
-        let record = read_record(bytes)?;
-        let commits = match &record {
-            Record::Commit(commit) if commit.timestamp <= self.end.last_ts => {
-                return Err(RecordError::Other(position.damage(format_args!(
-                    "expected a commit after timestamp {}, found one at {}",
-                    self.end.last_ts, commit.timestamp
-                ))));
-            }
-            Record::Commit(commit) => {
-                self.end.last_ts = commit.timestamp;
-                1
-            }
-            Record::Names(names) => {
-                self.end.names = self.end.names.max(names.end());
-                0
-            }
-            Record::IndexCreated(_) | Record::IndexDropped(_) | Record::Rules(_) => 0,
-        };
-        (self.each)(record, position).map_err(RecordError::Other)?;
-        Ok(commits)
-    }
-
     fn finish(mut self) -> LogEnd {
-        self.end.unfinished_bytes = self.partial.bytes.len() as u64;
+        self.end.unfinished_bytes = self.joiner.unfinished_bytes() as u64;
         if let Some(stopped) = self.stopped
             && stopped.written > stopped.offset
         {
@@ -432,34 +313,25 @@ impl LogReading<'_> {
     }
 }
 
-enum RecordError {
-    Malformed(Malformed),
-    Other(Error),
-}
-
-impl From<Malformed> for RecordError {
-    fn from(malformed: Malformed) -> Self {
-        RecordError::Malformed(malformed)
+/// Notes what a record says about the end of the log. Returns the number of commits in it.
+fn note_record(end: &mut LogEnd, record: &Record<'_>, position: RecordPosition<'_>) -> Result<u64> {
+    match record {
+        Record::Commit(commit) if commit.timestamp <= end.last_ts => Err(position.damage(format_args!(
+            "expected a commit after timestamp {}, found one at {}",
+            end.last_ts, commit.timestamp
+        ))),
+        Record::Commit(commit) => {
+            end.last_ts = commit.timestamp;
+            Ok(1)
+        }
+        Record::Names(names) => {
+            end.names = end.names.max(names.end());
+            Ok(0)
+        }
+        Record::IndexCreated(_)
+        | Record::IndexDropped(_)
+        | Record::Rules(_)
+        | Record::Before(_)
+        | Record::Identities(_) => Ok(0),
     }
-}
-
-fn error_in(error: RecordError, position: RecordPosition<'_>) -> Error {
-    match error {
-        RecordError::Malformed(malformed) => position.damage(format_args!("a record with {malformed}")),
-        RecordError::Other(error) => error,
-    }
-}
-
-/// Returns true if the bytes are one whole record and nothing else.
-fn frame_is_all(bytes: &[u8]) -> bool {
-    frame(bytes).is_some_and(|(from, len)| from + len == bytes.len())
-}
-
-/// Returns where the content of the first record begins, and its length; `None` if the record is not whole.
-fn frame(bytes: &[u8]) -> Option<(usize, usize)> {
-    let mut reader = Reader::new(bytes);
-    // A length that is cut in two is not whole either.
-    let len = usize::try_from(reader.varint().ok()?).ok()?;
-    let from = reader.position() as usize;
-    (reader.left() >= len).then_some((from, len))
 }

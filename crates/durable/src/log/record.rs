@@ -9,6 +9,11 @@
 //! | 3 | index created | the index (`codec::put_index`) |
 //! | 4 | index dropped | id |
 //! | 5 | rules | all schema rules from now on (`codec::put_rules`) |
+//! | 7 | before | timestamp (8 bytes), then properties as redo entries: the values that the commit replaces or deletes |
+//! | 8 | identities | timestamp (8 bytes), then insertions as redo entries: elements that the commit names and did not insert |
+//!
+//! Kinds 7 and 8 are for the change feed alone ([`crate::feed`]); recovery skips them. They come directly before the
+//! commit with their timestamp, and are there only if the graph's option asks for them ([`super::FeedContent`]).
 //!
 //! A redo entry is a byte and its content. An element id is written as the varint of its 64 bits, *rotated* so that the
 //! tablet is last: the ids of small graphs are then short.
@@ -24,7 +29,7 @@
 //!   need and no earlier batch has.
 
 use mangrove_graph::{Catalog, EdgeId, ElementId, IndexId, IndexInfo, KeyId, LabelId, LabelSetId, TabletId, VertexId};
-use mangrove_store::{Redo, Store, Write};
+use mangrove_store::Redo;
 use smol_str::SmolStr;
 
 use crate::codec::{
@@ -32,11 +37,13 @@ use crate::codec::{
     read_index, read_rules, read_user_id,
 };
 
-const COMMIT: u8 = 1;
+pub(super) const COMMIT: u8 = 1;
 const NAMES: u8 = 2;
 const INDEX_CREATED: u8 = 3;
 const INDEX_DROPPED: u8 = 4;
 const RULES: u8 = 5;
+pub(super) const BEFORE: u8 = 7;
+pub(super) const IDENTITIES: u8 = 8;
 
 const VERTEX: u8 = 1;
 const VERTEX_WITH_ID: u8 = 2;
@@ -192,9 +199,13 @@ pub enum Record<'a> {
     IndexDropped(IndexId),
     /// All rules of the schema.
     Rules(SavedRules),
+    /// The values that the next commit replaces or deletes, as properties.
+    Before(CommitRecord<'a>),
+    /// The elements that the next commit names and did not insert, as insertions.
+    Identities(CommitRecord<'a>),
 }
 
-/// A commit: its timestamp and its redo entries.
+/// A commit, or what the log says besides it for the change feed: its timestamp and redo entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommitRecord<'a> {
     /// The commit timestamp.
@@ -224,16 +235,6 @@ impl CommitRecord<'_> {
     }
 }
 
-/// The redo entries of a transaction's writes, as the body of a commit record. `each` is shown the entries.
-pub(crate) fn commit_body(store: &Store, log: &[Write], txn: u64, mut each: impl FnMut(&Redo)) -> Vec<u8> {
-    let mut body = Vec::with_capacity(log.len() * 16);
-    store.each_redo(log, txn, &mut |redo| {
-        each(&redo);
-        put_redo(&redo, &mut body);
-    });
-    body
-}
-
 /// The tablet that an entry changes.
 pub(crate) fn tablet_of(redo: &Redo) -> TabletId {
     let (Redo::Insert { element, .. } | Redo::Delete(element) | Redo::Property { element, .. }) = redo;
@@ -244,9 +245,15 @@ pub(crate) fn tablet_of(redo: &Redo) -> TabletId {
 }
 
 /// Appends length, kind and timestamp of a commit record; its body follows.
+#[cfg(test)]
 pub(crate) fn put_commit_head(timestamp: u64, body_len: usize, out: &mut Vec<u8>) {
+    put_head(COMMIT, timestamp, body_len, out);
+}
+
+/// Appends length, kind and timestamp of a record of redo entries, which follow.
+pub(super) fn put_head(kind: u8, timestamp: u64, body_len: usize, out: &mut Vec<u8>) {
     put_varint(1 + 8 + body_len as u64, out);
-    out.push(COMMIT);
+    out.push(kind);
     out.extend_from_slice(&timestamp.to_le_bytes());
 }
 
@@ -280,11 +287,16 @@ pub(crate) fn put_rules_record(rules: &SavedRules, out: &mut Vec<u8>) {
 /// Reads a record without its length.
 pub(crate) fn read_record(bytes: &[u8]) -> Result<Record<'_>, Malformed> {
     let mut reader = Reader::new(bytes);
-    let record = match reader.byte()? {
-        COMMIT => {
+    let kind = reader.byte()?;
+    let record = match kind {
+        COMMIT | BEFORE | IDENTITIES => {
             let timestamp = reader.u64()?;
-            let body = reader.take(reader.left())?;
-            Record::Commit(CommitRecord { timestamp, body })
+            let entries = CommitRecord { timestamp, body: reader.take(reader.left())? };
+            match kind {
+                COMMIT => Record::Commit(entries),
+                BEFORE => Record::Before(entries),
+                _ => Record::Identities(entries),
+            }
         }
         NAMES => Record::Names(Names::read(&mut reader)?),
         INDEX_CREATED => Record::IndexCreated(read_index(&mut reader)?),
@@ -304,7 +316,7 @@ fn read_id(reader: &mut Reader<'_>) -> Result<u64, Malformed> {
     Ok(reader.varint()?.rotate_right(TABLET_BITS))
 }
 
-fn put_redo(redo: &Redo, out: &mut Vec<u8>) {
+pub(super) fn put_redo(redo: &Redo, out: &mut Vec<u8>) {
     let mut tagged = |element: &ElementId, of_vertex: u8, of_edge: u8| {
         let (tag, bits) = match element {
             ElementId::Vertex(id) => (of_vertex, id.to_bits()),

@@ -1,4 +1,7 @@
-//! Where recovery reads the log from: the segments of a directory, or the streams of a home.
+//! Where readers get the log from: recovery the segments of a directory, or the streams of a home; the change feed also a
+//! log that is open.
+
+use std::fmt::Debug;
 
 use mangrove_graph::Result;
 use uuid::Uuid;
@@ -38,4 +41,10 @@ impl LogSource for DirectoryLog<'_> {
     fn read(&self, each: &mut dyn FnMut(Record<'_>, RecordPosition<'_>) -> Result<()>) -> Result<LogEnd> {
         read(self.disk, self.database, self.floor, each)
     }
+}
+
+/// An open log, as readers of the change feed see it.
+pub(crate) trait LogGrowth: Send + Sync + Debug {
+    /// All batches with smaller numbers are durable.
+    fn durable_batches(&self) -> u64;
 }

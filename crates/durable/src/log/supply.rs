@@ -280,22 +280,20 @@ impl SegmentSupply {
         Ok((file, size))
     }
 
-    /// Retires the segments before one, which are needed no more: keeps some files for reuse, and removes the others.
-    /// Returns how many.
+    /// Retires the segments before one, which recovery does not need: leaves the last ones, up to `keep_bytes`, to
+    /// readers of the change feed, keeps some files for reuse, and removes the others. Returns how many were retired.
     pub(crate) fn retire_before(&self, segment: u64) -> DiskResult<usize> {
         // Locked from the listing of the directory on. Otherwise a listed spare could be renamed, to become the next
         // segment, before it is removed here.
         let _turn = self.making.lock();
-        let mut count = 0;
-        for name in self.disk.list(DIRECTORY)? {
-            if segment_seq(&name).is_none_or(|seq| seq >= segment) {
-                continue;
-            }
+        let (mut count, mut names) = (0, self.disk.list(DIRECTORY)?);
+        names.retain(|name| segment_seq(name).is_some_and(|seq| seq < segment));
+        for name in &names[..names.len() - self.kept_of(&names)?] {
             let path = format!("{DIRECTORY}/{name}");
             let (is_spare, has_room, wanted_bytes) = {
                 let space = self.state.lock();
                 let is_ready = |seq| space.ready.iter().any(|ready| ready.header.seq == seq);
-                assert!(!segment_seq(&name).is_some_and(is_ready), "a segment is retired before it is written to");
+                assert!(!segment_seq(name).is_some_and(is_ready), "a segment is retired before it is written to");
                 let has_room = space.spare.len() < self.options.spare_segments;
                 (space.spare.contains(&path), has_room, space.next_bytes)
             };
@@ -312,6 +310,20 @@ impl SegmentSupply {
         }
         self.disk.sync_dir(DIRECTORY)?;
         Ok(count)
+    }
+
+    /// Returns how many of these segments, in ascending order, are kept: the last ones, up to `keep_bytes`.
+    fn kept_of(&self, names: &[String]) -> DiskResult<usize> {
+        let mut left = self.options.keep_bytes;
+        for (kept, name) in names.iter().rev().enumerate() {
+            // Without the option, the disk is not asked.
+            let bytes = if left == 0 { 1 } else { self.disk.open_read(&format!("{DIRECTORY}/{name}"))?.len()? };
+            match left.checked_sub(bytes) {
+                Some(rest) => left = rest,
+                None => return Ok(kept),
+            }
+        }
+        Ok(names.len())
     }
 
     fn is_whole(&self, path: &str, size: u64) -> bool {

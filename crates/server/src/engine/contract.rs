@@ -7,12 +7,28 @@
 
 use mangrove::FollowStatus;
 pub use mangrove::script::ResultSink;
+use mangrove::{ChangeLine, FeedPosition};
 use mangrove_graph::{Error, MemoryBudget, Result};
 use smol_str::SmolStr;
 
 use super::request::QueryRequest;
 use super::running::{self, RunningQuery};
 use crate::access::caller::Caller;
+
+/// What a change feed is asked for.
+#[derive(Clone, Debug)]
+pub struct ChangesRequest {
+    /// The traversal source of the graph.
+    pub source: SmolStr,
+    /// The position after which the feed begins; `None`: the oldest one of the log.
+    pub from: Option<FeedPosition>,
+    /// True if values are written without their types.
+    pub plain: bool,
+}
+
+/// An open change feed. Each call returns the next lines, some of them at a time; none if nothing more is durable at
+/// the moment. After an error it is not called again. It does not hold its graph open.
+pub type ChangeReader = Box<dyn FnMut() -> Result<Vec<ChangeLine>> + Send>;
 
 /// A graph engine that the server offers to clients.
 pub trait Engine: Send + Sync + 'static {
@@ -22,6 +38,11 @@ pub trait Engine: Send + Sync + 'static {
     /// The memory budget of the process. The engine draws on it, and the server does for messages.
     fn memory_budget(&self) -> MemoryBudget {
         MemoryBudget::unlimited()
+    }
+
+    /// Opens the change feed of the graph of one of [`sources`](Self::sources).
+    fn changes(&self, _request: ChangesRequest, _caller: &Caller) -> Result<ChangeReader> {
+        Err(Error::unsupported("this server has no change feed"))
     }
 
     /// Begins a transaction on one of [`sources`](Self::sources).

@@ -23,7 +23,7 @@ use smol_str::SmolStr;
 
 use crate::access::audit::{self, AuditedAct};
 use crate::access::caller::{Access, Caller};
-use crate::engine::contract::{Engine, EngineTransaction, ResultSink};
+use crate::engine::contract::{ChangeReader, ChangesRequest, Engine, EngineTransaction, ResultSink};
 use crate::engine::request::{Materialize, QueryRequest};
 use crate::engine::running::{RunningQueries, RunningQuery, RunningQueryGuard};
 use crate::engine::tenant::{TenantWeights, tenant_of};
@@ -33,6 +33,9 @@ use crate::graphs::services::{self, EngineState, QueryServices};
 use crate::metrics::graphs::MeteredGraph;
 use crate::reloadable::Reloadable;
 use crate::trace;
+
+/// About how many bytes of a change feed are read at a time.
+const CHANGES_BYTES: usize = 64 << 10;
 
 /// The limits of the engine.
 #[derive(Clone, Debug)]
@@ -180,6 +183,45 @@ impl Engine for DatabaseEngine {
 
     fn memory_budget(&self) -> MemoryBudget {
         self.budget.clone()
+    }
+
+    fn changes(&self, request: ChangesRequest, caller: &Caller) -> Result<ChangeReader> {
+        let ChangesRequest { source, from, plain } = request;
+        let graph = self.state.registry.find(&source, caller)?.graph;
+        let changes = graph.database().changes(from);
+        let changes = changes.map_err(|error| DirectoryRedactor::for_caller(caller, &graph).error(error))?;
+        let mut changes = if plain { changes.plain() } else { changes };
+        // Weak: a feed does not keep a dropped graph.
+        let (state, caller, opened) = (Arc::clone(&self.state), caller.clone(), Arc::downgrade(&graph));
+        let mut failed: Option<Error> = None;
+        Ok(Box::new(move || {
+            if let Some(error) = failed.take() {
+                return Err(error);
+            }
+            // SERVER-4: a right that was taken away meanwhile counts.
+            let graph = state.registry.find(&source, &caller.current()?)?.graph;
+            if !std::sync::Weak::ptr_eq(&Arc::downgrade(&graph), &opened) {
+                return Err(Error::new(ErrorKind::Closed, format!("the graph of the source `{source}` was dropped")));
+            }
+            let (mut lines, mut bytes) = (Vec::new(), 0);
+            while bytes < CHANGES_BYTES {
+                let next = changes.next().map_err(|error| DirectoryRedactor::for_caller(&caller, &graph).error(error));
+                match next {
+                    Ok(Some(line)) => {
+                        bytes += line.json.len();
+                        lines.push(line);
+                    }
+                    Ok(None) => break,
+                    // The lines before it are sent first.
+                    Err(error) if !lines.is_empty() => {
+                        failed = Some(error);
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(lines)
+        }))
     }
 
     fn begin(&self, source: &str, caller: &Caller) -> Result<Box<dyn EngineTransaction>> {

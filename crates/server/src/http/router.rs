@@ -1,5 +1,5 @@
-//! The paths of the port: the WebSocket upgrade, `/gremlin`, `/gremlin/status`, `/health`, `/metrics`, and the checks
-//! before them.
+//! The paths of the port: the WebSocket upgrade, `/gremlin`, `/gremlin/status`, `/changes`, `/health`, `/metrics`, and
+//! the checks before them.
 //!
 //! Every request passes, from the outside in: the count of requests, the check of its page and host (`access::origin`),
 //! the permit of its connection, and authentication by HTTP Basic. The [`Caller`] goes on in the extensions of the
@@ -26,6 +26,7 @@ use crate::access::auth::LoginDenied;
 use crate::access::caller::Caller;
 use crate::access::lockout::LockedOut;
 use crate::connections::peer::{Admission, Peer};
+use crate::http::changes;
 use crate::http::query;
 use crate::http::query_status;
 use crate::metrics::memory;
@@ -54,12 +55,13 @@ pub fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/gremlin", get(upgrade).layer(middleware::from_fn_with_state(Arc::clone(&shared), query::serve)))
         .route("/gremlin/status", get(query_status::serve).post(query_status::serve))
+        .route("/changes", get(changes::serve))
         .route(HEALTH, get(health))
         .route(METRICS, get(metrics))
         .fallback(async || {
             problem(
                 StatusCode::NOT_FOUND,
-                "there is nothing here; see /gremlin (WebSocket, POST and GET), /gremlin/status, /health and /metrics",
+                "there is nothing here; see /gremlin (WebSocket, POST and GET), /gremlin/status, /changes, /health and /metrics",
             )
         })
         .layer(middleware::from_fn_with_state(Arc::clone(&shared), guard))

@@ -16,7 +16,7 @@ use crate::metrics::exposition::{Exposition, Histogram, MetricKind};
 const OPERATIONS: [&str; 7] = ["eval", "bytecode", "session", "http", "authentication", "malformed", "other"];
 
 /// The paths with a label of their own.
-const PATHS: [&str; 4] = ["/gremlin", "/gremlin/status", "/health", "/metrics"];
+const PATHS: [&str; 5] = ["/gremlin", "/gremlin/status", "/changes", "/health", "/metrics"];
 
 /// The methods with a label of their own.
 const METHODS: [&str; 3] = ["GET", "POST", "OPTIONS"];

@@ -9,10 +9,11 @@
 use mangrove_graph::{ElementId, KeyId, LabelSetId, UserId, Value, VertexId};
 use mangrove_reclaim::epoch;
 
-use crate::cell::{Content, RawCell, undo};
+use crate::cell::{RawCell, undo};
 use crate::index::IdKey;
 use crate::memory::Write;
 use crate::store::{Slot, Store};
+use crate::write::redo::user_id_of;
 
 /// An element that a log creates or deletes.
 #[derive(Clone, Debug)]
@@ -72,18 +73,7 @@ impl Store {
     }
 
     fn visit_element(&self, element: ElementId, slot: &Slot<'_>, visitor: &mut impl ChangeVisitor) {
-        let user_id = match slot.tablet.values.decode(slot.core.user_id(slot.at)) {
-            Content::One(value) => UserId::from_value(&value),
-            _ => None,
-        };
-        let ends = match element {
-            ElementId::Vertex(_) => None,
-            ElementId::Edge(id) => {
-                let (_, page) = self.edge_page(id).expect("the edge's slot was found");
-                Some(page.ends(id.offset(), &epoch::pin()))
-            }
-        };
-        let labels = slot.core.label;
+        let (user_id, ends, labels) = (user_id_of(slot), self.ends_of(element), slot.core.label);
         visitor.element(&ChangedElement { element, labels, user_id, ends });
         for (key, column) in slot.core.columns() {
             let cell = column.newest(slot.at);

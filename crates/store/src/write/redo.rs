@@ -74,17 +74,7 @@ impl Store {
     }
 
     fn redo_insert(&self, element: ElementId, slot: &Slot<'_>, each: &mut dyn FnMut(Redo)) {
-        let ends = match element {
-            ElementId::Vertex(_) => None,
-            ElementId::Edge(id) => {
-                let (_, page) = self.edge_page(id).expect("the edge's slot was found");
-                Some(page.ends(id.offset(), &epoch::pin()))
-            }
-        };
-        let user_id = match slot.tablet.values.decode(slot.core.user_id(slot.at)) {
-            Content::One(value) => UserId::from_value(&value),
-            _ => None,
-        };
+        let (ends, user_id) = (self.ends_of(element), user_id_of(slot));
         each(Redo::Insert { element, labels: slot.core.label, ends, user_id });
         for (key, column) in slot.core.columns() {
             let cell = column.newest(slot.at);
@@ -92,6 +82,25 @@ impl Store {
                 each(Redo::Property { element, key, content: slot.tablet.values.decode(cell) });
             }
         }
+    }
+
+    /// Source and target of an edge whose slot was found; `None` for a vertex.
+    pub(super) fn ends_of(&self, element: ElementId) -> Option<(VertexId, VertexId)> {
+        match element {
+            ElementId::Vertex(_) => None,
+            ElementId::Edge(id) => {
+                let (_, page) = self.edge_page(id).expect("the edge's slot was found");
+                Some(page.ends(id.offset(), &epoch::pin()))
+            }
+        }
+    }
+}
+
+/// The id that its user chose for the element in a slot, if one was chosen.
+pub(super) fn user_id_of(slot: &Slot<'_>) -> Option<UserId> {
+    match slot.tablet.values.decode(slot.core.user_id(slot.at)) {
+        Content::One(value) => UserId::from_value(&value),
+        _ => None,
     }
 }
 
@@ -104,7 +113,7 @@ fn redo_property(slot: &Slot<'_>, element: ElementId, key: KeyId, undo: u64, eac
 }
 
 #[cfg(all(test, not(feature = "model")))]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use mangrove_graph::{EdgeId, Value};
@@ -115,32 +124,35 @@ mod tests {
     use crate::write::{WriteCardinality, Writer};
 
     /// A transaction's statements, each seeing the ones before.
-    struct Transaction<'a> {
-        store: &'a Store,
+    pub(in crate::write) struct Transaction<'a> {
+        pub(in crate::write) store: &'a Store,
         begin: u64,
-        number: u64,
+        pub(in crate::write) number: u64,
         statement: u16,
-        log: Vec<Write>,
+        pub(in crate::write) log: Vec<Write>,
     }
 
     impl<'a> Transaction<'a> {
-        fn begin(store: &'a Store, begin: u64) -> Self {
+        pub(in crate::write) fn begin(store: &'a Store, begin: u64) -> Self {
             Transaction { store, begin, number: begin + 1, statement: 0, log: Vec::new() }
         }
 
-        fn run<T>(&mut self, statement: impl FnOnce(&mut Writer<'_>) -> mangrove_graph::Result<T>) -> T {
+        pub(in crate::write) fn run<T>(
+            &mut self,
+            statement: impl FnOnce(&mut Writer<'_>) -> mangrove_graph::Result<T>,
+        ) -> T {
             let snapshot = Snapshot::new(self.begin, self.number, self.statement);
             self.statement += 1;
             statement(&mut Writer::new(self.store, snapshot, self.statement, &mut self.log)).unwrap()
         }
 
-        fn redo(&self) -> Vec<Redo> {
+        pub(in crate::write) fn redo(&self) -> Vec<Redo> {
             let mut redo = Vec::new();
             self.store.each_redo(&self.log, self.number, &mut |one| redo.push(one));
             redo
         }
 
-        fn commit(self) {
+        pub(in crate::write) fn commit(self) {
             self.store.install(&self.log, self.begin + 1);
         }
     }

@@ -48,9 +48,9 @@ use super::writer::{HandedOver, ReadPermit, Refusal, StreamFloor, StreamStart};
 use super::{Now, ask};
 use crate::codec::SavedRules;
 use crate::home::Home;
+use crate::log::commit::EncodedCommit;
 use crate::log::record::{
-    COMMIT_OVERHEAD, NameCounts, Names, commit_body, put_commit_head, put_index_created, put_index_dropped, put_names,
-    put_rules_record, tablet_of,
+    NameCounts, Names, put_index_created, put_index_dropped, put_names, put_rules_record, tablet_of,
 };
 use state::{Acknowledged, LogState};
 
@@ -419,7 +419,7 @@ fn closed() -> Error {
 struct PreparedObjectCommit {
     core: Arc<LogCore>,
     store: Arc<Store>,
-    body: Vec<u8>,
+    encoded: EncodedCommit,
     tablets: Vec<TabletId>,
     /// The names that the commit relies on (LOG-11).
     names: NameCounts,
@@ -427,10 +427,12 @@ struct PreparedObjectCommit {
 
 impl PreparedCommit for PreparedObjectCommit {
     fn hand_over(self: Box<Self>, ts: u64) {
-        let PreparedObjectCommit { core, store, body, tablets, names } = *self;
-        let mut records = Vec::with_capacity(COMMIT_OVERHEAD + body.len());
-        put_commit_head(ts, body.len(), &mut records);
-        records.extend_from_slice(&body);
+        let PreparedObjectCommit { core, store, encoded, tablets, names } = *self;
+        let mut records = Vec::with_capacity(encoded.len_max());
+        for (head, entries) in encoded.records(ts) {
+            records.extend_from_slice(&head);
+            records.extend_from_slice(entries);
+        }
         let commit = HandedOver { ts, tablets, records };
         core.run(|state, now| state.hand_over(commit, names, names_of(&store), now));
     }
@@ -445,12 +447,18 @@ impl CommitLog for ObjectLog {
     fn prepare(&self, writes: &[Write], txn: u64) -> Result<Box<dyn PreparedCommit>> {
         self.core.admit()?;
         let mut tablets = BTreeSet::new();
-        let body = commit_body(&self.store, writes, txn, |redo| {
+        let encoded = EncodedCommit::of(&self.store, writes, txn, self.core.options.feed, |redo| {
             tablets.insert(tablet_of(redo));
         });
         let tablets = tablets.into_iter().collect();
         let names = NameCounts::of(self.store.catalog());
-        Ok(Box::new(PreparedObjectCommit { core: self.core.clone(), store: self.store.clone(), body, tablets, names }))
+        Ok(Box::new(PreparedObjectCommit {
+            core: self.core.clone(),
+            store: self.store.clone(),
+            encoded,
+            tablets,
+            names,
+        }))
     }
 
     fn wait(&self, ts: u64, watermarks: &dyn Watermarks) -> Result<()> {

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::super::writer::WriterOptions;
+use crate::log::FeedContent;
 
 /// How a log in a home puts objects, and how long its callers wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +24,8 @@ pub struct ObjectLogOptions {
     pub read_wait: Duration,
     /// If no proof can be had because the home does not answer, reads are served without one. Otherwise they fail.
     pub reads_without_home: bool,
+    /// What the log has for readers of the change feed.
+    pub feed: FeedContent,
 }
 
 impl Default for ObjectLogOptions {
@@ -35,6 +38,7 @@ impl Default for ObjectLogOptions {
             commit_wait: Duration::from_secs(30),
             read_wait: Duration::from_secs(1),
             reads_without_home: true,
+            feed: FeedContent::Off,
         }
     }
 }
