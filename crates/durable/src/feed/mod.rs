@@ -126,7 +126,7 @@ type ShowRecord<'a> = &'a mut dyn FnMut(Record<'_>, RecordPosition<'_>, Option<u
 
 /// The names of a graph: those that were read for the feed, or those of the open graph.
 enum Names {
-    Read(Catalog),
+    Read(Box<Catalog>),
     OfStore(Arc<Store>),
 }
 
@@ -168,7 +168,7 @@ impl Feed {
     /// `NotFound` if there is no graph, or the log that is kept begins after the position. `Damaged` if the log is.
     pub fn of_directory(disk: Arc<dyn Disk>, from: Option<FeedPosition>) -> Result<Self> {
         let (source, catalog, at) = segments::of_closed(disk, from)?;
-        Ok(Feed::new(Box::new(source), Names::Read(catalog), at))
+        Ok(Feed::new(Box::new(source), Names::Read(Box::new(catalog)), at))
     }
 
     /// The feed of a graph that is open in this process. It goes on as the graph does.
@@ -191,7 +191,7 @@ impl Feed {
     /// is, and `Io` if the home fails.
     pub fn of_home(home: Arc<dyn Home>, from: Option<FeedPosition>) -> Result<Self> {
         let (source, catalog, at) = streams::of_home(home, from)?;
-        Ok(Feed::new(Box::new(source), Names::Read(catalog), at))
+        Ok(Feed::new(Box::new(source), Names::Read(Box::new(catalog)), at))
     }
 
     fn new(source: Box<dyn FeedSource>, names: Names, at: FeedPosition) -> Self {
