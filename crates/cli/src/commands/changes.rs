@@ -40,7 +40,7 @@ fn of_server(args: &ChangesArgs, url: &str, left: &mut u64, out: &mut dyn Write)
     let mut failure = None;
     let ended = events::read(url, &query, &mut |event| {
         if event.kind.as_deref() == Some("error") {
-            return Err(events::message(&event.data).into());
+            return Err(events::message(&event.data));
         }
         let written = writeln!(out, "{}", event.data).and_then(|()| out.flush());
         if let Err(error) = written {

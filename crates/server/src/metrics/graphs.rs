@@ -171,7 +171,7 @@ const DURABILITY_METRICS: &[DurabilityMetric] = &[
 ];
 
 /// A metric of a graph in a home.
-type HomeMetric = (&'static str, MetricKind, &'static str, fn(&ObjectLogStatus) -> f64);
+type HomeMetric = NumberMetric<ObjectLogStatus>;
 
 const HOME_METRICS: &[HomeMetric] = &[
     (
@@ -199,7 +199,7 @@ const HOME_METRICS: &[HomeMetric] = &[
 ];
 
 /// A metric of a graph whose owner this process follows.
-type FollowMetric = (&'static str, MetricKind, &'static str, fn(&FollowStatus) -> f64);
+type FollowMetric = NumberMetric<FollowStatus>;
 
 const FOLLOW_METRICS: &[FollowMetric] = &[
     (
@@ -254,12 +254,11 @@ fn durability(text: &mut Exposition, readings: &[GraphReading<'_>]) {
     }
 }
 
+/// A metric of graphs that have something in common.
+type NumberMetric<T> = (&'static str, MetricKind, &'static str, fn(&T) -> f64);
+
 /// Metrics that only some graphs have.
-fn numbers<T>(
-    text: &mut Exposition,
-    metrics: &[(&'static str, MetricKind, &'static str, fn(&T) -> f64)],
-    graphs: &[(&str, &T)],
-) {
+fn numbers<T>(text: &mut Exposition, metrics: &[NumberMetric<T>], graphs: &[(&str, &T)]) {
     for &(name, kind, meaning, value) in metrics.iter().filter(|_| !graphs.is_empty()) {
         let mut family = text.family(name, kind, meaning);
         for (graph, of) in graphs {

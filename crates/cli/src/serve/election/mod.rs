@@ -13,12 +13,13 @@
 mod etcd;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mangrove::{Database, Error, LogReport, ObjectLogState, Result};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use self::etcd::{Claim, Etcd, LeaseId};
 

@@ -183,12 +183,11 @@ fn an_owner_that_always_writes_is_stopped_by_a_fence_ahead() {
     let (mut written, mut previous) = (0, 0);
     let (taken, puts) = take_over(&mut objects, |_, objects| {
         for _ in 0..3 {
-            let name = stream_name(3, written + 1);
-            if !objects.contains_key(&name) {
+            objects.entry(stream_name(3, written + 1)).or_insert_with(|| {
                 let bytes = object(3, written + 1, previous, Content::Records(Batch::default()));
                 (written, previous) = (written + 1, header_sum(&bytes));
-                objects.insert(name, bytes);
-            }
+                bytes
+            });
         }
     });
     let tail = taken.unwrap().tails.remove(1);
