@@ -157,7 +157,8 @@ async fn a_client_that_reconnects_with_the_last_id_sees_each_change_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_feed_that_cannot_be_given_is_refused_with_the_cause() {
-    let Served { address, .. } = serve(FeedContent::Off).await;
+    let served = serve(FeedContent::Off).await;
+    let address = served.address;
     let mut client = Client::connect(address).await;
     write(&mut client, "g.addV('person').property(T.id, 1).iterate()").await;
     write(&mut client, "g.V(1).property('name', 'ada').iterate()").await;

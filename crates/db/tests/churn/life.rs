@@ -44,6 +44,7 @@ pub fn options(seed: u64) -> DatabaseOptions {
         segment_bytes_max: 16 << 10,
         spare_segments: 1,
         prepare_ahead: false,
+        ..LogOptions::default()
     };
     let durability =
         DurabilityOptions { log, checkpoint_log_bytes: Some(0), recovery_threads: 2, ..DurabilityOptions::default() };

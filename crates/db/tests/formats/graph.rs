@@ -22,6 +22,7 @@ pub fn options() -> DatabaseOptions {
         segment_bytes_max: 16 << 10,
         spare_segments: 0,
         prepare_ahead: false,
+        ..LogOptions::default()
     };
     let durability = DurabilityOptions { log, checkpoint_log_bytes: Some(0), ..DurabilityOptions::default() };
     DatabaseOptions { tablet_count: 2, durability, ..DatabaseOptions::default() }
