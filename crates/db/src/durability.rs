@@ -57,7 +57,7 @@ impl Database {
     }
 
     /// The directory that commits are written to, if there is one.
-    fn home(&self) -> Option<&OpenDirectory> {
+    pub(crate) fn directory_home(&self) -> Option<&OpenDirectory> {
         match &self.inner.home {
             Home::Directory(directory) => Some(directory),
             Home::Memory | Home::ReadOnly { .. } => None,
@@ -67,7 +67,7 @@ impl Database {
     /// Takes a checkpoint on this thread while writers continue. Returns a report about its files; `None` if nothing
     /// has changed since the last checkpoint.
     pub fn checkpoint(&self) -> Result<Option<mangrove_durable::checkpoint::CheckpointReport>> {
-        match self.home() {
+        match self.directory_home() {
             Some(home) => home.durable.checkpoint(),
             None => Err(Error::unsupported(
                 "a graph in memory, or one that was opened to be read, has no checkpoints; open a directory to have \
@@ -79,7 +79,7 @@ impl Database {
 
     /// The state of log and checkpoints; `None` for a graph in memory.
     pub fn durability(&self) -> Option<Durability> {
-        let home = self.home()?;
+        let home = self.directory_home()?;
         // The log first: a watermark that is read after it is not below it.
         let log = home.durable.log_status();
         let lag = self.inner.manager.watermark().saturating_sub(log.durable_ts);

@@ -14,14 +14,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use mangrove_durable::log::read::LogEnd;
 use mangrove_durable::recovery::{RecoveryProgress, RecoverySummary};
-use mangrove_durable::verify::Verified;
+use mangrove_durable::stream::tails::StreamsEnd;
+use mangrove_durable::verify::{Verified, VerifiedHome, verify_home};
 use mangrove_graph::{
     Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView,
     IndexInfo, IndexRange, KeyId, LabelFilter, Result, ScanCursor, Share, Value, ValueRows, VertexId, compare,
 };
+use mangrove_store::Store;
 use mangrove_txn::{RecentOptions, TransactionManager};
 
+use crate::backup::{PATIENCE, home_to_read};
 use crate::home::{Home, enter_to_read};
 use crate::options::DatabaseOptions;
 use crate::state::Database;
@@ -40,6 +44,10 @@ pub struct VerifyReport {
     pub blocks: u64,
     /// The total size of these files in bytes.
     pub file_bytes: u64,
+    /// The number of objects of streams, in a home.
+    pub objects: u64,
+    /// The number of backups, in a home of backups.
+    pub backups: u64,
     /// The result of recovering the graph, with the state of the log.
     pub recovery: RecoverySummary,
     /// The number of vertices.
@@ -63,15 +71,61 @@ pub struct CheckedIndex {
     pub entries: u64,
 }
 
-/// Checks a database's directory, and holds its lock until the end of the check.
+/// What a check of files or objects has found.
+struct CheckedFiles {
+    store: Store,
+    recovery: RecoverySummary,
+    manifests: u64,
+    files: u64,
+    blocks: u64,
+    file_bytes: u64,
+    objects: u64,
+    backups: u64,
+}
+
+fn check_files(place: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<CheckedFiles> {
+    if let Some(home) = home_to_read(place)? {
+        let found = verify_home(&home, PATIENCE, 0, progress)?;
+        let VerifiedHome { store, recovery, manifests, backups, packs, blocks, pack_bytes, objects, .. } = found;
+        let recovery = of_streams(recovery);
+        return Ok(CheckedFiles {
+            store,
+            recovery,
+            manifests,
+            files: packs,
+            blocks,
+            file_bytes: pack_bytes,
+            objects,
+            backups,
+        });
+    }
+    let (disk, _lock) = enter_to_read(Path::new(place))?;
+    let Verified { store, recovery, manifests, files, blocks, file_bytes, .. } =
+        mangrove_durable::verify::verify(&disk, 0, progress)?;
+    Ok(CheckedFiles { store, recovery, manifests, files, blocks, file_bytes, objects: 0, backups: 0 })
+}
+
+/// The summary of a recovery from streams, in the form of one from a directory's log: an object counts as a batch.
+fn of_streams(found: RecoverySummary<StreamsEnd>) -> RecoverySummary {
+    let RecoverySummary { graph, checkpoint_ts, checkpoint_bytes, commits_replayed, last_ts, log } = found;
+    RecoverySummary { graph, checkpoint_ts, checkpoint_bytes, commits_replayed, last_ts, log: log_of_streams(log) }
+}
+
+/// What is known about streams, in the form of what is known about a directory's log.
+pub(crate) fn log_of_streams(found: StreamsEnd) -> LogEnd {
+    let mut log = LogEnd::default();
+    (log.batches, log.commits, log.bytes, log.last_ts) = (found.objects, found.commits, found.bytes, found.last_ts);
+    log
+}
+
+/// Checks a database's directory, and holds its lock until the end of the check; or a home, whose graph may be open.
 ///
 /// # Errors
 ///
 /// If it finds a fault; the error is about the first one. The error for a damaged file names the file and the offset.
-pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<VerifyReport> {
-    let (disk, _lock) = enter_to_read(Path::new(directory))?;
-    let Verified { store, recovery, manifests, files, blocks, file_bytes, .. } =
-        mangrove_durable::verify::verify(&disk, 0, progress)?;
+pub fn verify(place: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<VerifyReport> {
+    let CheckedFiles { store, recovery, manifests, files, blocks, file_bytes, objects, backups } =
+        check_files(place, progress)?;
     let manager = TransactionManager::resuming(Arc::new(store), RecentOptions::default(), recovery.last_ts);
     let database = Database::assemble(&DatabaseOptions::default(), manager, Home::Memory);
     let transaction = database.begin_read()?;
@@ -100,7 +154,7 @@ pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> 
         })
     };
     let indexes = view.indexes().iter().map(check).collect::<Result<_>>()?;
-    Ok(VerifyReport { manifests, files, blocks, file_bytes, recovery, vertices, edges, indexes })
+    Ok(VerifyReport { manifests, files, blocks, file_bytes, objects, backups, recovery, vertices, edges, indexes })
 }
 
 /// The error for a graph that contradicts itself although its files are intact.

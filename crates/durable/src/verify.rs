@@ -4,19 +4,28 @@
 //! a manifest names. It covers the newest manifest and the older ones that still exist, and checks each file also as a
 //! whole. Then it recovers the graph as opening would. The caller checks in the graph in memory that indexes and
 //! adjacency lists agree with the elements.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `home` | the same for a home, of a graph or of backups |
+
+mod home;
 
 use hashbrown::HashSet;
 use mangrove_graph::{Error, ErrorKind, MemoryBudget, Result};
 use mangrove_store::{Store, StoreSizes};
 
 use crate::checkpoint::check_pack;
-use crate::damage::damaged;
-use crate::disk::{Disk, DiskFile};
-use crate::manifest::{MANIFEST_DIR, Manifest};
+use crate::checkpoint::place::Place;
+use crate::damage::damaged_in;
+use crate::disk::Disk;
+use crate::manifest::{MANIFEST_DIR, Manifest, ManifestPack};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 1 << 20;
+
+pub use home::{VerifiedHome, verify_home};
 
 /// A database whose files are all whole.
 #[derive(Debug)]
@@ -56,21 +65,12 @@ pub fn verify(disk: &dyn Disk, threads: usize, progress: &(dyn Fn(RecoveryProgre
                 continue;
             }
             blocks += check_pack(disk, pack, manifest.database)?;
-            check_whole(disk, &path, pack.crc32c)?;
+            check_whole(disk, pack)?;
             file_bytes += pack.bytes;
             seen.insert(path);
         }
     }
-    let threads = match threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        n => n,
-    };
-    let options = RecoveryOptions {
-        threads,
-        memory_limit_bytes: u64::MAX,
-        memory_budget: MemoryBudget::unlimited(),
-        sizes: StoreSizes::default(),
-    };
+    let options = options_of(threads);
     let Recovered { store, summary, .. } = recover(disk, &newest, options, progress)?;
     Ok(Verified {
         store,
@@ -88,26 +88,35 @@ fn is_there(disk: &dyn Disk, path: &str) -> Result<bool> {
     Ok(disk.list(crate::disk::parent(path))?.iter().any(|found| found == name))
 }
 
-/// Checks a file against the checksum in the manifest, which also covers the bytes between the blocks.
-fn check_whole(disk: &dyn Disk, path: &str, expected: u32) -> Result<()> {
-    let handle = disk.open_read(path)?;
-    let crc = crc_of(&*handle)?;
-    if crc != expected {
-        let what = format!("the file's checksum is {crc:08x}, and the manifest says {expected:08x}");
-        return Err(damaged(disk, path, 0, what));
+/// The options of a recovery by so many threads; 0: one per core.
+fn options_of(threads: usize) -> RecoveryOptions {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    };
+    RecoveryOptions {
+        threads,
+        memory_limit_bytes: u64::MAX,
+        memory_budget: MemoryBudget::unlimited(),
+        sizes: StoreSizes::default(),
     }
-    Ok(())
 }
 
-fn crc_of(file: &dyn DiskFile) -> Result<u32> {
-    let (mut crc, mut offset, mut piece) = (0, 0, vec![0; PIECE]);
+/// Checks a pack against the checksum in the manifest, which also covers the bytes between the blocks.
+fn check_whole<P: Place + ?Sized>(place: &P, pack: &ManifestPack) -> Result<()> {
+    let source = place.open_pack(pack.path(), pack.bytes)?;
+    let (mut crc, mut offset) = (0, 0);
     loop {
-        match file.read_at(offset, &mut piece)? {
-            0 => return Ok(crc),
-            read => {
-                crc = crc32c::crc32c_append(crc, &piece[..read]);
-                offset += read as u64;
-            }
+        let piece = source.read(offset, PIECE)?;
+        if piece.is_empty() {
+            break;
         }
+        crc = crc32c::crc32c_append(crc, &piece);
+        offset += piece.len() as u64;
     }
+    if crc != pack.crc32c {
+        let what = format!("the checksum is {crc:08x}, and the manifest says {:08x}", pack.crc32c);
+        return Err(damaged_in(&source.describe(), 0, what));
+    }
+    Ok(())
 }

@@ -27,6 +27,7 @@
 //! | `workers` | threads for requests that wait for a disk |
 //! | `object` | a home in a bucket of an object store; with the feature `s3` |
 //! | [`counting`], [`delay`] | another home, counted by kind of request; another home, as slow as a network |
+//! | [`url`] | the homes that a text names |
 //! | [`settle`] | whose object has a name, after lost answers |
 //! | `draw` | random draws from a seed |
 //! | `contract` | the promises as tests |
@@ -44,6 +45,7 @@ mod name;
 pub mod object;
 pub mod settle;
 mod source;
+pub mod url;
 mod wait;
 mod workers;
 

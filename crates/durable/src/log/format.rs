@@ -19,8 +19,8 @@ use uuid::Uuid;
 pub(crate) const BLOCK: u64 = 4096;
 /// Bytes of a batch header.
 pub(crate) const BATCH_HEADER: usize = 64;
-/// The version of the format. Others are refused.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+/// The version of the format. Later ones are refused. Segments of version 1 are read: they have no moments.
+pub(crate) const FORMAT_VERSION: u32 = 2;
 /// The directory of the segments.
 pub(crate) const DIRECTORY: &str = "wal";
 /// The ending of the names of segments that are being made.
@@ -133,7 +133,7 @@ impl SegmentHeader {
         if version > FORMAT_VERSION {
             return Err(HeaderError::LaterFormat(version));
         }
-        if version != FORMAT_VERSION {
+        if version == 0 {
             return Err(Mismatch::of("the format version of the log", FORMAT_VERSION, version).into());
         }
         let (expected, found) = (get_u32(block, 12), crc32c::crc32c(&block[SEGMENT_SUMMED..SEGMENT_HEADER]));
@@ -268,10 +268,12 @@ mod tests {
             assert!(SegmentHeader::decode(&flipped).is_err(), "bit {bit}");
         }
         let mut other = block;
-        other[8] = 2;
-        assert_eq!(SegmentHeader::decode(&other), Err(HeaderError::LaterFormat(2)));
+        other[8] = 3;
+        assert_eq!(SegmentHeader::decode(&other), Err(HeaderError::LaterFormat(3)));
+        other[8] = 1;
+        assert_eq!(SegmentHeader::decode(&other), Ok(segment()));
         other[8] = 0;
-        let refused = Mismatch("the format version of the log: expected 1, found 0".into());
+        let refused = Mismatch("the format version of the log: expected 2, found 0".into());
         assert_eq!(SegmentHeader::decode(&other), Err(HeaderError::Damaged(refused)));
         assert!(SegmentHeader::decode(&[1, 2]).is_err());
     }

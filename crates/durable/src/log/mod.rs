@@ -20,6 +20,7 @@
 //! | `floor` | the position from which a checkpoint needs the log |
 //! | [`read`](mod@read) | reading the log after a crash: whole, torn or damaged |
 //! | [`source`] | where recovery reads a log from |
+//! | `rewrite` | the log of a new database from the records of another log |
 //! | `status` | the state and counters of an open log |
 //!
 //! Invariants (the argument is in `docs/design/durability.md`):
@@ -47,6 +48,7 @@ pub mod model;
 mod options;
 pub mod read;
 pub mod record;
+mod rewrite;
 pub mod source;
 mod status;
 mod supply;
@@ -78,9 +80,10 @@ pub(crate) use format::DIRECTORY;
 use format::blocks_of;
 use group::{Flush, FlushGoal, FlushProgress, GroupCommit};
 use record::{
-    COMMIT_OVERHEAD, NameCounts, Names, commit_body, put_commit_head, put_index_created, put_index_dropped, put_names,
-    put_rules_record,
+    COMMIT_OVERHEAD, MOMENT_BYTES, NameCounts, Names, commit_body, put_commit_head, put_index_created,
+    put_index_dropped, put_moment, put_names, put_rules_record,
 };
+pub(crate) use rewrite::{FramedRecord, LogRewrite};
 use status::LogMeters;
 use supply::SegmentSupply;
 use writer::BatchWriter;
@@ -272,7 +275,8 @@ impl LogCore {
         let catalog = self.store.catalog();
         let names = NameCounts::of(catalog);
         let known = *self.names.lock();
-        let mut bytes = bytes;
+        // The first record of a flush has a moment before it.
+        let mut bytes = bytes + MOMENT_BYTES as u64;
         if known.max(names) != known {
             let mut record = Vec::new();
             put_names(&Names::between(catalog, known, names), &mut record);
@@ -291,6 +295,9 @@ impl LogCore {
         schema_records: &[(Vec<u8>, Reservation)],
     ) -> Result<FlushEnd, DiskError> {
         let mut writer = self.writer.lock();
+        let mut moment = Vec::with_capacity(MOMENT_BYTES);
+        put_moment(writer.moment_us(), &mut moment);
+        writer.push([&moment, &[]])?;
         self.write_names(
             &mut writer,
             commits.iter().map(|commit| commit.reservation).chain(schema_records.iter().map(|(_, n)| *n)),

@@ -414,7 +414,7 @@ impl LogReading<'_> {
                 self.end.names = self.end.names.max(names.end());
                 0
             }
-            Record::IndexCreated(_) | Record::IndexDropped(_) | Record::Rules(_) => 0,
+            Record::IndexCreated(_) | Record::IndexDropped(_) | Record::Rules(_) | Record::Moment(_) => 0,
         };
         (self.each)(record, position).map_err(RecordError::Other)?;
         Ok(commits)

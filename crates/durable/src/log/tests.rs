@@ -76,7 +76,7 @@ fn read_marks_from(first: u64, disk: &SimDisk, catalog: &mangrove_graph::Catalog
                 marks.insert(commit.timestamp, mark_of(&commit, &position));
             }
             Record::Names(names) => assert!(names.put_into(catalog), "{names:?}"),
-            Record::IndexCreated(_) | Record::IndexDropped(_) | Record::Rules(_) => {}
+            Record::IndexCreated(_) | Record::IndexDropped(_) | Record::Rules(_) | Record::Moment(_) => {}
         }
         Ok(())
     })?;
@@ -342,7 +342,7 @@ fn damage_is_named_with_file_and_offset() {
         assert!(error.message().contains(&format!("{path}, offset 0")) && error.message().contains(what), "{error}");
     }
     let (disk, _) = written();
-    disk.flip_bit(&paths[1], 8, 1).unwrap();
+    disk.flip_bit(&paths[1], 8, 0).unwrap();
     let error = read(&disk).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     let found = format!("{} has format 3", disk.describe(&paths[1]));
@@ -350,6 +350,19 @@ fn damage_is_named_with_file_and_offset() {
     let (disk, _) = written();
     disk.create("wal/0000000000000005").unwrap();
     assert!(read(&disk).unwrap_err().message().contains("wal/0000000000000004"));
+}
+
+#[test]
+fn segments_of_format_1_are_read() {
+    let (disk, paths) = written();
+    let read = |disk: &SimDisk| read_marks(disk, &mangrove_graph::Catalog::new()).unwrap();
+    let before = read(&disk);
+    for path in &paths {
+        // From 2 to 1.
+        disk.flip_bit(path, 8, 0).unwrap();
+        disk.flip_bit(path, 8, 1).unwrap();
+    }
+    assert_eq!(read(&disk), before);
 }
 
 #[test]
@@ -587,6 +600,7 @@ fn indexes_are_in_the_log() {
             Record::IndexCreated(info) => said.push((info.id, info.unique)),
             Record::IndexDropped(id) => said.push((id, false)),
             Record::Names(names) => assert_eq!(names.keys, ["name"]),
+            Record::Moment(_) => {}
             Record::Commit(_) | Record::Rules(_) => panic!("nobody committed, or made rules"),
         }
         Ok(())

@@ -50,6 +50,7 @@ impl FirstFile {
             live: self.bytes,
             covers: Covers::of(blocks.iter().copied()),
             path: Some(self.path),
+            database: None,
         }
     }
 }
@@ -77,6 +78,8 @@ impl From<FirstManifest> for Manifest {
             packs,
             names,
             kept_from: first.version,
+            written: 0,
+            origin: None,
             checksum: None,
         }
     }

@@ -46,15 +46,20 @@ impl Manifests for HomeManifests<'_> {
             incarnation: stream.incarnation,
             floor: stream.first,
             end: stream.end,
+            end_ts: stream.end_ts,
+            database: stream.database,
         };
         let streams = manifest.streams.iter().map(listed).collect();
         Ok(ManifestView { database: manifest.database, owner: manifest.epoch(), streams })
     }
 
     fn claim(&self, number: u64, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
-        let mut next = Manifest::of_object(self.home, number, parent)?.next(number + 1);
+        let parent = Manifest::of_object(self.home, number, parent)?;
+        let mut next = parent.next(number + 1);
+        // LOG-80: how long states are kept is decided with the next checkpoint.
+        next.kept_from = parent.kept_from;
         next.claim(incarnation);
-        next.streams.push(ManifestStream { incarnation, first: 1, end: None, end_ts: None });
+        next.streams.push(ManifestStream { incarnation, first: 1, end: None, end_ts: None, database: None });
         Ok(next.write_object().into())
     }
 }

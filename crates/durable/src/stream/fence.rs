@@ -80,6 +80,10 @@ pub struct ListedStream {
     /// The number of the object that ends it, if that was known when the manifest was written. No object before it may
     /// be missing then.
     pub end: Option<u64>,
+    /// The last commit of it that counts, if not all do. It is in the last object before the end.
+    pub end_ts: Option<u64>,
+    /// The database that its objects name, if that is not the graph's own: a restore has copied them (LOG-83).
+    pub database: Option<Uuid>,
 }
 
 /// What a successor begins with.
@@ -116,6 +120,8 @@ pub struct StreamTail {
     pub end_seq: u64,
     /// How it ended.
     pub end: StreamEnd,
+    /// The last commit of it that counts, if not all do.
+    pub end_ts: Option<u64>,
 }
 
 /// What a successor has after its take-over.
@@ -403,8 +409,9 @@ impl<M: Manifests> TakeOver<M> {
         let name = self.next_name();
         let (Header { place, content, .. }, _) = open(bytes).map_err(|error| error.of(&name))?;
         let wrong = |what: String| Err(self.damage(what));
-        if place.database != self.database {
-            return wrong(format!("it belongs to database {}, not {}", place.database, self.database));
+        let database = self.queue.front().and_then(|stream| stream.database).unwrap_or(self.database);
+        if place.database != database {
+            return wrong(format!("it belongs to database {}, not {database}", place.database));
         }
         if Some((place.incarnation, place.seq)) != self.next_place() {
             return wrong(format!("it is object {} of incarnation {}", place.seq, place.incarnation));
@@ -443,7 +450,8 @@ impl<M: Manifests> TakeOver<M> {
     fn ended(&mut self, end: StreamEnd, now_us: u64) -> Next {
         if let (Some((_, end_seq)), Some(stream)) = (self.next_place(), self.queue.pop_front()) {
             let objects = std::mem::take(&mut self.reading);
-            self.tails.push(StreamTail { incarnation: stream.incarnation, objects, end_seq, end });
+            let ListedStream { incarnation, end_ts, .. } = stream;
+            self.tails.push(StreamTail { incarnation, objects, end_seq, end, end_ts });
         }
         // LOG-58. Another's FENCE was settled before it was found. An owner that has put FIN serves no reads.
         if end != StreamEnd::Fin {
