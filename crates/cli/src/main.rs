@@ -62,6 +62,8 @@ fn main() -> ExitCode {
         Command::Config(command) => manage::config(&command),
         Command::Inspect(command) => manage::inspect(&command),
         Command::Checkpoint(args) => manage::checkpoint(&args),
+        Command::Backup(args) => manage::backup(&args),
+        Command::Restore(args) => store::restore(&args),
         Command::Verify(args) => store::verify(&args.data),
         Command::Bench(args) => bench::run(args),
         Command::Generate(args) => generate::run(&args),

@@ -23,7 +23,8 @@ pub use self::export::{ExportArgs, Packing};
 pub use self::generate::{CommonArgs, GenerateArgs, GeneratorKind, KnowledgeArgs, KroneckerArgs};
 pub use self::load::LoadArgs;
 pub use self::manage::{
-    CheckpointArgs, ConfigCommand, IndexCommand, InspectCommand, RuleArgs, SchemaCommand, VerifyArgs,
+    BackupArgs, CheckpointArgs, ConfigCommand, IndexCommand, InspectCommand, RestoreArgs, RuleArgs, SchemaCommand,
+    VerifyArgs,
 };
 pub use self::query::{QueryArgs, RunArgs};
 pub use self::server::{GraphCommand, KillArgs, QueriesArgs, ServerArgs, UserCommand};
@@ -56,6 +57,7 @@ Examples:
   mangrove generate kronecker --scale 16 --query 'g.V().groupCount().by(label)'
   mangrove index create --url ws://127.0.0.1:8182/gremlin --label person --key name --unique
   mangrove inspect memory --load modern.json
+  mangrove backup --data graph/ --to backups/
   mangrove verify --data graph/
 
 `mangrove help COMMAND` shows the options of a command, with examples.";
@@ -94,6 +96,10 @@ pub enum Command {
     Config(ConfigCommand),
     /// Take a checkpoint: write all changes to the data files, so that recovery need not read the log
     Checkpoint(CheckpointArgs),
+    /// Copy a graph to a place of backups: what was written since the last backup
+    Backup(BackupArgs),
+    /// Make a new database of a graph as it was at a moment, from backups or from its own files
+    Restore(RestoreArgs),
     /// Check a database: every checksum, both directions of every edge, every index
     Verify(VerifyArgs),
     /// Look inside a graph: its memory, log, checkpoints and files
