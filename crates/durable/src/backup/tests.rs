@@ -219,8 +219,13 @@ fn a_directory_is_backed_up_while_transactions_run() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut actor = Actor::new(2);
-            while !is_over.load(Ordering::Relaxed) {
+            // So many at most, because each transaction scans the graph.
+            for _ in 0..200 {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
                 run(&mut actor, graph.manager(), 1);
+                std::thread::sleep(Duration::from_micros(200));
             }
         });
         for _ in 0..5 {

@@ -206,3 +206,33 @@ pub(crate) fn side_by_side<T: Sync>(
     });
     done.into_inner()
 }
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use super::*;
+    use crate::home::MemoryHome;
+    use crate::pin::{PinOptions, list_pins};
+
+    #[test]
+    fn pins_are_renewed_while_a_copy_takes_longer_than_they_hold() {
+        let home: Arc<dyn Home> = Arc::new(MemoryHome::new());
+        let options = PinOptions { time: Duration::from_secs(3), ..PinOptions::of("test", Duration::ZERO) };
+        let mut pin = Pin::mark(home.clone(), options).unwrap();
+        let copy = |_: &()| {
+            std::thread::sleep(Duration::from_secs(4));
+            Ok(list_pins(&*home, Duration::ZERO)?.len() as u64)
+        };
+        assert_eq!(side_by_side(&[()], vec![&mut pin], copy).unwrap(), 1);
+    }
+
+    #[test]
+    fn the_bytes_of_copies_are_added_up_and_an_error_is_returned() {
+        let copy = |number: &u64| match number {
+            9 => Err(mangrove_graph::Error::invalid("the ninth")),
+            number => Ok(*number),
+        };
+        assert_eq!(side_by_side(&[1, 2, 3, 4, 5, 6], Vec::new(), copy).unwrap(), 21);
+        let numbers: Vec<u64> = (1..100).collect();
+        assert!(side_by_side(&numbers, Vec::new(), copy).unwrap_err().message().contains("the ninth"));
+    }
+}
