@@ -7,7 +7,7 @@ from cases import WRITABLE_SOURCE
 from checks import Check, expect, expect_error
 
 EVALUATION_ERROR = 597
-SERVICES = ["--list", "mangrove.checkpoint", "mangrove.config", "mangrove.durability", "mangrove.gc",
+SERVICES = ["--list", "mangrove.backup", "mangrove.checkpoint", "mangrove.config", "mangrove.durability", "mangrove.gc",
             "mangrove.graph.create", "mangrove.graph.drop", "mangrove.graph.list", "mangrove.index.create",
             "mangrove.index.drop", "mangrove.index.list", "mangrove.kill", "mangrove.memory", "mangrove.names",
             "mangrove.plans", "mangrove.queries", "mangrove.schema.drop", "mangrove.schema.ends", "mangrove.schema.list",

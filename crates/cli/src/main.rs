@@ -64,6 +64,8 @@ fn main() -> ExitCode {
         Command::Checkpoint(args) => manage::checkpoint(&args),
         Command::Promote(args) => manage::promote(&args),
         Command::Changes(args) => changes::run(&args),
+        Command::Backup(args) => manage::backup(&args),
+        Command::Restore(args) => store::restore(&args),
         Command::Verify(args) => store::verify(&args.data),
         Command::Bench(args) => bench::run(args),
         Command::Generate(args) => generate::run(&args),

@@ -139,7 +139,7 @@ pub(crate) fn enter_to_read(directory: &Path) -> Result<(LocalDisk, DirectoryLoc
 }
 
 /// Checks and locks a directory. With `create`, makes it if it does not exist.
-fn enter(directory: &Path, create: bool) -> Result<(LocalDisk, DirectoryLock)> {
+pub(crate) fn enter(directory: &Path, create: bool) -> Result<(LocalDisk, DirectoryLock)> {
     let made = check(directory, create)?;
     let disk = LocalDisk::new(directory)?;
     made.iter().try_for_each(|path| sync_parent(path))?;

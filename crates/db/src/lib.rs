@@ -34,11 +34,12 @@
 //! | scripts | [`script`] | `transaction`, `retry` |
 //! | services of `call()` | [`services`] | `management`, `schema`, `upsert`, `durability` |
 //! | loading | `bulk`, `load_sink`, `upsert`, `files` | `state` |
-//! | directories, homes | `home`, `open_home`, `columns`, `recovery`, `durability`, `inspect`, `verify` | `options`, `state` |
+//! | directories, homes | `home`, `open_home`, `columns`, `recovery`, `durability`, `backup`, `inspect`, `verify` | `options`, `state` |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod backup;
 mod bulk;
 mod changes;
 mod columns;
@@ -66,6 +67,7 @@ mod transaction;
 mod upsert;
 mod verify;
 
+pub use backup::{backup, list_backups, restore};
 pub use bulk::{LoadOptions, LoadProgress, LoadReport};
 pub use changes::{ChangeLine, Changes, read_changes};
 pub use durability::{Durability, Location, LogReport};
@@ -73,6 +75,7 @@ pub use gauges::{QueryFigures, QueryGauges};
 pub use inspect::{LogEntry, newest_manifest, read_log, read_packs};
 pub use load_sink::TransactionSink;
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
+pub use mangrove_durable::backup::{Backup, BackupReport};
 pub use mangrove_durable::checkpoint::CheckpointReport;
 #[doc(hidden)]
 pub use mangrove_durable::disk::{Disk, SimDisk};
@@ -83,6 +86,7 @@ pub use mangrove_durable::home::address::is_address as is_home_address;
 pub use mangrove_durable::log::read::{LogEnd, TornTail};
 pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIME_BOUNDS_US};
 pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySummary};
+pub use mangrove_durable::restore::{Moment, RestoreReport};
 pub use mangrove_durable::stream::log::{ObjectLogOptions, ObjectLogState, ObjectLogStatus};
 pub use mangrove_flow::QueryLimits;
 pub use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, TenantShare, Weight};

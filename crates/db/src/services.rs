@@ -50,6 +50,16 @@ pub const DATABASE_SERVICES: &[Service] = &[
         ServiceFunction::List,
     ),
     service(
+        "mangrove.backup",
+        "take a checkpoint and copy it to a home of backups: what no earlier backup there has",
+        Admin,
+        &[
+            parameter("to", Text, "file:/PATH or s3://BUCKET/DIRECTORY, as the server sees it"),
+            parameter("keep", Integer, "delete all backups but the newest so many; default: keep all"),
+        ],
+        OnDatabase(durability::backup),
+    ),
+    service(
         "mangrove.checkpoint",
         "write what has changed to the database's directory, so that its log is short",
         Admin,

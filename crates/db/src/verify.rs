@@ -15,14 +15,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mangrove_durable::open::columns::ManifestColumnsFile;
-use mangrove_durable::recovery::{RecoveryProgress, RecoverySummary};
-use mangrove_durable::verify::Verified;
+use mangrove_durable::recovery::RecoveryProgress;
+use mangrove_durable::verify::{Verified, VerifiedHome, verify_home};
 use mangrove_graph::{
     Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView,
     IndexInfo, IndexRange, KeyId, LabelFilter, Result, ScanCursor, Share, Value, ValueRows, VertexId, compare,
 };
+use mangrove_store::Store;
 use mangrove_txn::{RecentOptions, TransactionManager};
 
+use crate::backup::{PATIENCE, home_to_read};
 use crate::columns::ColumnsComparison;
 use crate::home::{Home, enter_to_read};
 use crate::options::DatabaseOptions;
@@ -47,6 +49,10 @@ pub struct VerifyReport {
     pub topology_blocks: u64,
     /// The number of files of open columns that agree with the images of the same checkpoint.
     pub columns_files: u64,
+    /// The number of objects of streams, in a home.
+    pub objects: u64,
+    /// The number of backups, in a home of backups.
+    pub backups: u64,
     /// The result of recovering the graph, with the state of the log.
     pub recovery: Recovery,
     /// The number of vertices.
@@ -70,26 +76,62 @@ pub struct CheckedIndex {
     pub entries: u64,
 }
 
-/// Checks a database's directory, and holds its lock until the end of the check.
-///
-/// # Errors
-///
-/// If it finds a fault; the error is about the first one. The error for a damaged file names the file and the offset.
-pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<VerifyReport> {
-    let (disk, _lock) = enter_to_read(Path::new(directory))?;
-    let mut comparison = ColumnsComparison::new(Path::new(directory));
+/// What a check of files or objects has found.
+struct CheckedFiles {
+    store: Store,
+    recovery: Recovery,
+    manifests: u64,
+    files: u64,
+    blocks: u64,
+    file_bytes: u64,
+    /// Topology blocks and files of open columns that agree with the images.
+    forms: (u64, u64),
+    objects: u64,
+    backups: u64,
+}
+
+fn check_files(place: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<CheckedFiles> {
+    if let Some(home) = home_to_read(place)? {
+        let found = verify_home(&home, PATIENCE, 0, progress)?;
+        let VerifiedHome { store, recovery, manifests, backups, packs, blocks, pack_bytes, objects, .. } = found;
+        return Ok(CheckedFiles {
+            store,
+            recovery: of_summary(&recovery),
+            forms: (0, 0),
+            manifests,
+            files: packs,
+            blocks,
+            file_bytes: pack_bytes,
+            objects,
+            backups,
+        });
+    }
+    let (disk, _lock) = enter_to_read(Path::new(place))?;
+    let mut comparison = ColumnsComparison::new(Path::new(place));
     let mut compare =
         |view: &dyn GraphView, file: &ManifestColumnsFile| -> Result<Option<String>> { comparison.compare(view, file) };
     let verified = mangrove_durable::verify::verify(&disk, 0, &mut compare, progress)?;
     let Verified { store, recovery, manifests, files, blocks, file_bytes, topology_blocks, columns_files, .. } =
         verified;
+    let (recovery, forms) = (of_summary(&recovery), (topology_blocks, columns_files));
+    Ok(CheckedFiles { store, recovery, manifests, files, blocks, file_bytes, forms, objects: 0, backups: 0 })
+}
+
+/// Checks a database's directory, and holds its lock until the end of the check; or a home, whose graph may be open.
+///
+/// # Errors
+///
+/// If it finds a fault; the error is about the first one. The error for a damaged file names the file and the offset.
+pub fn verify(place: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<VerifyReport> {
+    let CheckedFiles { store, recovery, manifests, files, blocks, file_bytes, forms, objects, backups } =
+        check_files(place, progress)?;
     let manager = TransactionManager::resuming(Arc::new(store), RecentOptions::default(), recovery.last_ts);
     let database = Database::assemble(&DatabaseOptions::default(), manager, Home::Memory);
     let transaction = database.begin_read()?;
     let view = transaction.view();
     let (vertices, edges) = check_adjacency(view)?;
     if (vertices, edges) != (recovery.graph.vertices, recovery.graph.edges) {
-        let RecoverySummary { graph, .. } = &recovery;
+        let Recovery { graph, .. } = &recovery;
         let (v, e) = (graph.vertices, graph.edges);
         return Err(wrong(format!("{v} vertices and {e} edges were loaded, and {vertices} and {edges} are seen")));
     }
@@ -111,7 +153,7 @@ pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> 
         })
     };
     let indexes = view.indexes().iter().map(check).collect::<Result<_>>()?;
-    let recovery = of_summary(&recovery);
+    let (topology_blocks, columns_files) = forms;
     Ok(VerifyReport {
         manifests,
         files,
@@ -119,6 +161,8 @@ pub fn verify(directory: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> 
         file_bytes,
         topology_blocks,
         columns_files,
+        objects,
+        backups,
         recovery,
         vertices,
         edges,

@@ -20,8 +20,6 @@
 
 pub(crate) mod background;
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,9 +33,14 @@ use uuid::Uuid;
 pub use background::CheckpointStatus;
 use background::{Background, CheckpointPolicy, CheckpointProgress, Checkpointed};
 
+use crate::ambient::{draw_uuid, unix_us};
+use crate::backup::{BackupOptions, BackupReport, copy_state};
 use crate::checkpoint::{CheckpointForms, CheckpointReport, CheckpointSnapshot, Checkpoints, clean_up};
 use crate::disk::Disk;
+use crate::extract::copy::Origin;
+use crate::extract::find::Found;
 use crate::feed::{Feed, FeedPosition};
+use crate::home::Home;
 use crate::log::record::NameCounts;
 use crate::log::{self, DurabilityStatus, Log, LogOptions, LogStart};
 use crate::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest};
@@ -240,6 +243,20 @@ impl Durable {
         self.inner.checkpoints.lock().ask(forms)?;
         self.checkpoint()
     }
+
+    /// Takes a checkpoint and copies it to a home of backups, while transactions go on. No other checkpoint is taken until
+    /// it is copied. So the backup has what was committed before this call, and nothing of the log.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::backup::backup`].
+    pub fn backup(&self, to: &Arc<dyn Home>, options: BackupOptions) -> Result<BackupReport> {
+        let began_us = unix_us();
+        self.checkpoint()?;
+        let checkpoints = self.inner.checkpoints.lock();
+        let state = Found::of_checkpoint(checkpoints.manifest().clone());
+        copy_state(&Origin::of_disk(self.inner.disk.clone()), state, began_us, None, to, options)
+    }
 }
 
 impl Drop for Durable {
@@ -274,15 +291,6 @@ fn found(disk: &dyn Disk, options: &DurableOptions) -> Result<Manifest> {
     log::create_first_segment(disk, manifest.database)?;
     manifest.put(disk)?;
     Ok(manifest)
-}
-
-/// A random (version 4) UUID, from the randomness that seeds hash maps.
-pub(crate) fn draw_uuid() -> Uuid {
-    let word = || RandomState::new().build_hasher().finish();
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&word().to_le_bytes());
-    bytes[8..].copy_from_slice(&word().to_le_bytes());
-    uuid::Builder::from_random_bytes(bytes).into_uuid()
 }
 
 impl DurableCore {

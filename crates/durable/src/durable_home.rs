@@ -28,14 +28,16 @@ use mangrove_store::Store;
 use mangrove_txn::TransactionManager;
 use uuid::Uuid;
 
+use crate::ambient::draw_uuid;
 use crate::checkpoint::home::{HomePlace, patiently};
 use crate::checkpoint::{CheckpointFloor, CheckpointForms, CheckpointReport, CheckpointSnapshot, Checkpoints};
 use crate::durable::background::{self, Background, CheckpointPolicy, CheckpointProgress, Checkpointed};
-use crate::durable::{CheckpointStatus, DurableOptions, draw_uuid};
+use crate::durable::{CheckpointStatus, DurableOptions};
 use crate::home::{Home, Name, WaitHome};
 use crate::log::record::NameCounts;
 use crate::manifest::{CHECKPOINT_DIR, HomeManifests, Manifest};
 use crate::recovery::{Recovered, RecoveryProgress, RecoverySummary, recover_in};
+use crate::states::Retention;
 use crate::stream::fence::{StreamTail, TakeOverStart, TakenOver};
 use crate::stream::log::{ObjectLog, ObjectLogOptions, ObjectLogState, ObjectLogStatus};
 use crate::stream::names::{MANIFESTS, NODES};
@@ -51,6 +53,8 @@ pub struct DurableHomeOptions {
     pub graph: DurableOptions,
     /// The options of the log.
     pub log: ObjectLogOptions,
+    /// How long states of the graph are kept, to be restored.
+    pub retention: Retention,
     /// Makes a graph if there is none.
     pub create: bool,
     /// How long a request of an opening or a checkpoint is sent again while the home does not answer.
@@ -62,6 +66,7 @@ impl Default for DurableHomeOptions {
         DurableHomeOptions {
             graph: DurableOptions::default(),
             log: ObjectLogOptions::default(),
+            retention: Retention::default(),
             create: true,
             patience: Duration::from_secs(30),
         }
@@ -137,7 +142,7 @@ impl DurableHome {
         options: &DurableHomeOptions,
         progress: &(dyn Fn(RecoveryProgress) + Sync),
     ) -> Result<Self> {
-        let DurableHomeOptions { graph, log, create, patience } = options;
+        let DurableHomeOptions { graph, log, create, patience, .. } = options;
         find_or_found(&*home, graph, *create, *patience)?;
         let taken = take_over(&*home, take_over_start(log), HomeManifests { home: &*home }, *patience)?;
         let TakenOver { database, incarnation, manifest_number, manifest, tails, held_until_us } = taken;
@@ -168,7 +173,7 @@ impl DurableHome {
         let OwnedGraph { place, database, incarnation, held_until_us, tails, mut checkpoints, names, summary } = owned;
         checkpoints.set_topology(options.graph.has_topology(checkpoints.manifest()));
         checkpoints.set_columns(options.graph.columns.clone(), options.graph.open_columns);
-        let garbage = Garbage::new(&tails);
+        let garbage = Garbage::new(options.retention);
         drop(tails);
         let start = StreamStart {
             database,
@@ -304,18 +309,19 @@ fn find_or_found(home: &dyn Home, options: &DurableOptions, create: bool, patien
 
 impl HomeCore {
     /// LOG-6: the floor before the snapshot. Fails if the owner knows that it was fenced.
-    fn floor(&self) -> Result<CheckpointFloor> {
+    fn floor(&self, state: &mut HomeCheckpoints) -> Result<CheckpointFloor> {
         if let ObjectLogState::Fenced { by } = self.log.status().state {
             return Err(Refusal::Fenced { by }.into());
         }
         let floor = self.log.checkpoint_floor()?;
-        Ok(CheckpointFloor::Stream { incarnation: self.incarnation, floor })
+        let kept_from = state.garbage.kept_from(&self.place, state.checkpoints.manifest())?;
+        Ok(CheckpointFloor::Stream { incarnation: self.incarnation, floor, kept_from })
     }
 
     /// Takes the checkpoint of a graph that was loaded in bulk, while nothing else can change it.
     fn checkpoint_loaded(&self, store: &Store, now: u64) -> Result<()> {
         let mut state = self.checkpoints.lock();
-        let snapshot = CheckpointSnapshot { at_ts: now, floor: self.floor()?, held: None };
+        let snapshot = CheckpointSnapshot { at_ts: now, floor: self.floor(&mut state)?, held: None };
         self.take(&mut state, store, snapshot).map(|_| ())
     }
 
@@ -326,11 +332,11 @@ impl HomeCore {
         snapshot: CheckpointSnapshot,
     ) -> Result<Option<CheckpointReport>> {
         let log_bytes = self.log_bytes();
-        let (before, first_pack) = (checkpoints.manifest().clone(), checkpoints.last_pack());
+        let (before, first_pack) = (checkpoints.manifest().version, checkpoints.last_pack());
         let taken = checkpoints.take(&self.place, store, snapshot, &mut || self.progress.pause());
         let after = checkpoints.manifest();
-        if after.version > before.version {
-            garbage.counted(&before, after);
+        if after.version > before {
+            garbage.counted();
         }
         if taken.is_err() && !checkpoints.is_pending() {
             garbage.abandon(first_pack, checkpoints.last_pack());
@@ -359,7 +365,7 @@ impl Checkpointed for HomeCore {
 
     fn try_checkpoint(&self, manager: &TransactionManager) -> Result<Option<CheckpointReport>> {
         let mut state = self.checkpoints.lock();
-        let floor = self.floor()?;
+        let floor = self.floor(&mut state)?;
         // LOG-21: a read-only transaction begins at a durable commit.
         let held = manager.begin_unproved_read()?;
         let snapshot = CheckpointSnapshot { at_ts: held.begin_ts(), floor, held: Some(held) };

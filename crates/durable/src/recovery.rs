@@ -465,6 +465,7 @@ impl Replay<'_> {
                 *self.rules = rules;
                 Ok(())
             }
+            Record::Moment(_) => Ok(()),
             Record::IndexCreated(info) => self.create_index(info, position),
             Record::IndexDropped(id) => {
                 self.indexes.next = self.indexes.next.max(id.0.saturating_add(1));

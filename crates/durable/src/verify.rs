@@ -5,6 +5,12 @@
 //! whole. It compares topology blocks and open columns with the graph that the images make. Then it recovers the graph as
 //! opening would. The caller checks in the graph in memory that indexes and
 //! adjacency lists agree with the elements.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `home` | the same for a home, of a graph or of backups |
+
+mod home;
 
 mod columns;
 mod topology;
@@ -14,15 +20,18 @@ use mangrove_graph::{Error, ErrorKind, GraphView, MemoryBudget, Result};
 use mangrove_store::restore::Restore;
 use mangrove_store::{Store, StoreOptions, StoreSizes};
 
+use crate::checkpoint::place::Place;
 use crate::checkpoint::{check_pack, load};
-use crate::damage::damaged;
-use crate::disk::{Disk, DiskFile};
-use crate::manifest::{MANIFEST_DIR, Manifest};
+use crate::damage::{damaged, damaged_in};
+use crate::disk::Disk;
+use crate::manifest::{MANIFEST_DIR, Manifest, ManifestPack};
 use crate::open::columns::ManifestColumnsFile;
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover};
 
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 1 << 20;
+
+pub use home::{VerifiedHome, verify_home};
 
 /// A database whose files are all whole.
 #[derive(Debug)]
@@ -76,7 +85,7 @@ pub fn verify(
                 continue;
             }
             blocks += check_pack(disk, pack, manifest.database)?;
-            check_whole(disk, &path, pack.crc32c)?;
+            check_whole(disk, pack)?;
             file_bytes += pack.bytes;
             seen.insert(path);
         }
@@ -87,23 +96,12 @@ pub fn verify(
             let what = format!("the file ends there, and the manifest says that it has {} bytes", file.bytes);
             return Err(damaged(disk, &file.path, found.min(file.bytes), what));
         }
-        check_whole(disk, &file.path, file.crc32c)?;
+        check_bytes(disk, file.path.clone(), file.bytes, file.crc32c)?;
         file_bytes += file.bytes;
         seen.insert(file.path.clone());
     }
-    let threads = match threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        n => n,
-    };
-    let (topology_blocks, columns_files) = check_open_forms(disk, &newest, threads, compare)?;
-    let options = RecoveryOptions {
-        threads,
-        memory_limit_bytes: u64::MAX,
-        memory_budget: MemoryBudget::unlimited(),
-        sizes: StoreSizes::default(),
-        follows: false,
-        notes_lists: false,
-    };
+    let options = options_of(threads);
+    let (topology_blocks, columns_files) = check_open_forms(disk, &newest, options.threads, compare)?;
     let Recovered { store, summary, .. } = recover(disk, &newest, options, progress)?;
     Ok(Verified {
         store,
@@ -161,26 +159,42 @@ fn is_there(disk: &dyn Disk, path: &str) -> Result<bool> {
     Ok(disk.list(crate::disk::parent(path))?.iter().any(|found| found == name))
 }
 
-/// Checks a file against the checksum in the manifest, which also covers the bytes between the blocks.
-fn check_whole(disk: &dyn Disk, path: &str, expected: u32) -> Result<()> {
-    let handle = disk.open_read(path)?;
-    let crc = crc_of(&*handle)?;
-    if crc != expected {
-        let what = format!("the file's checksum is {crc:08x}, and the manifest says {expected:08x}");
-        return Err(damaged(disk, path, 0, what));
+/// The options of a recovery by so many threads; 0: one per core.
+fn options_of(threads: usize) -> RecoveryOptions {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        n => n,
+    };
+    RecoveryOptions {
+        threads,
+        memory_limit_bytes: u64::MAX,
+        memory_budget: MemoryBudget::unlimited(),
+        sizes: StoreSizes::default(),
+        follows: false,
+        notes_lists: false,
     }
-    Ok(())
 }
 
-fn crc_of(file: &dyn DiskFile) -> Result<u32> {
-    let (mut crc, mut offset, mut piece) = (0, 0, vec![0; PIECE]);
+/// Checks a pack against the checksum in the manifest, which also covers the bytes between the blocks.
+fn check_whole<P: Place + ?Sized>(place: &P, pack: &ManifestPack) -> Result<()> {
+    check_bytes(place, pack.path(), pack.bytes, pack.crc32c)
+}
+
+/// Checks the bytes of a file or an object against a checksum.
+fn check_bytes<P: Place + ?Sized>(place: &P, path: String, bytes: u64, expected: u32) -> Result<()> {
+    let source = place.open_pack(path, bytes)?;
+    let (mut crc, mut offset) = (0, 0);
     loop {
-        match file.read_at(offset, &mut piece)? {
-            0 => return Ok(crc),
-            read => {
-                crc = crc32c::crc32c_append(crc, &piece[..read]);
-                offset += read as u64;
-            }
+        let piece = source.read(offset, PIECE)?;
+        if piece.is_empty() {
+            break;
         }
+        crc = crc32c::crc32c_append(crc, &piece);
+        offset += piece.len() as u64;
     }
+    if crc != expected {
+        let what = format!("the checksum is {crc:08x}, and the manifest says {expected:08x}");
+        return Err(damaged_in(&source.describe(), 0, what));
+    }
+    Ok(())
 }

@@ -1,5 +1,5 @@
-//! The command lines of `mangrove index`, `schema`, `config`, `inspect`, `checkpoint` and `verify`, which work on one
-//! graph: a graph of a server, or one that this program opens.
+//! The command lines of `mangrove index`, `schema`, `config`, `inspect`, `checkpoint`, `verify`, `backup` and `restore`,
+//! which work on one graph: a graph of a server, or one that this program opens.
 
 use clap::{Args, Subcommand};
 
@@ -63,10 +63,80 @@ Examples:
 
 const VERIFY_HELP: &str = "\
 Nothing is changed. If anything is wrong, the exit code is 1 and the error names the file and the
-position in it. No other program may have the database open.
+position in it. No other program may have the directory open. The graph of an object store may be open;
+a pin keeps what is read meanwhile.
 
 Examples:
-  mangrove verify --data graph/";
+  mangrove verify --data graph/
+  mangrove verify --data backups/
+  mangrove verify --data s3://bucket/graph";
+
+const BACKUP_HELP: &str = "\
+The first backup copies the whole graph, later ones what was written since. A backup is one line in
+--to, and what it needs. The graph of a directory must not be open; a server backs its graph up with
+--url. The graph of an object store may be open.
+
+A place is a directory, s3://BUCKET/DIRECTORY, or file:/PATH for a directory of objects. --to DIR is
+a directory of objects, too.
+
+Examples:
+  mangrove backup --data graph/ --to backups/
+  mangrove backup --data graph/ --to s3://bucket/backups --keep 30
+  mangrove backup --url ws://127.0.0.1:8182/gremlin --to /var/backups/graph
+  mangrove backup --to backups/ --list";
+
+const RESTORE_HELP: &str = "\
+A restored graph is a new database: it has an id of its own, and the source is left as it is. The
+target is empty before. --at is a time, the number of a commit, or `newest`. A home keeps the states
+of the time that its owner says, a directory those since its last checkpoint, a backup those since
+its checkpoint.
+
+Examples:
+  mangrove restore --from backups/ --to graph/
+  mangrove restore --from s3://bucket/graph --at 2026-11-28T18:00:00Z --to s3://bucket/graph-before
+  mangrove restore --from backups/ --at 4711 --to graph/";
+
+/// `mangrove backup`.
+#[derive(Args, Debug)]
+#[command(after_help = BACKUP_HELP)]
+pub struct BackupArgs {
+    /// The graph: a directory that no other program has open, s3://BUCKET/DIRECTORY, or file:/PATH
+    #[arg(long, value_name = "PLACE", env = "MANGROVE_DATA", required_unless_present_any = ["url", "list"])]
+    pub data: Option<String>,
+    /// Let a running server back its graph up, as in ws://127.0.0.1:8182/gremlin; --to is as the server sees it
+    #[arg(long, value_name = "URL", conflicts_with = "list")]
+    pub url: Option<String>,
+    /// With --url: the traversal source of the server that names the graph [default: g]
+    #[arg(long, value_name = "NAME", requires = "url")]
+    pub source: Option<String>,
+    /// Where the backups are
+    #[arg(long, value_name = "PLACE")]
+    pub to: String,
+    /// Delete all backups but the newest so many
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    pub keep: Option<u64>,
+    /// List the backups, and take none
+    #[arg(long, conflicts_with = "keep")]
+    pub list: bool,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
+    pub format: ResultFormat,
+}
+
+/// `mangrove restore`.
+#[derive(Args, Debug)]
+#[command(after_help = RESTORE_HELP)]
+pub struct RestoreArgs {
+    /// Backups, or a graph: a directory that no other program has open, s3://BUCKET/DIRECTORY, or file:/PATH
+    #[arg(long, value_name = "PLACE")]
+    pub from: String,
+    /// The moment: a time as in 2026-11-28T18:00:00Z, the number of a commit, or newest
+    #[arg(long, value_name = "MOMENT", default_value = "newest")]
+    pub at: String,
+    /// An empty place: a directory, s3://BUCKET/DIRECTORY, or file:/PATH
+    #[arg(long, value_name = "PLACE")]
+    pub to: String,
+}
 
 /// `mangrove checkpoint`.
 #[derive(Args, Debug)]
@@ -91,8 +161,8 @@ pub struct CheckpointArgs {
 #[derive(Args, Debug)]
 #[command(after_help = VERIFY_HELP)]
 pub struct VerifyArgs {
-    /// The directory of the database
-    #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
+    /// The directory of the database, backups, s3://BUCKET/DIRECTORY, or file:/PATH
+    #[arg(long, value_name = "PLACE", env = "MANGROVE_DATA")]
     pub data: String,
 }
 
@@ -310,8 +380,8 @@ pub enum InspectCommand {
     },
     /// Show the commits in the log that are newer than the newest checkpoint
     Log {
-        /// The directory of the database, which no other program may have open
-        #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
+        /// The directory of the database, which no other program may have open; backups, s3://BUCKET/DIRECTORY, or file:/PATH
+        #[arg(long, value_name = "PLACE", env = "MANGROVE_DATA")]
         data: String,
         /// How to print the answer
         #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
@@ -319,14 +389,14 @@ pub enum InspectCommand {
     },
     /// Print the newest manifest as JSON: the packs that the graph consists of
     Manifest {
-        /// The directory of the database, which no other program may have open
-        #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
+        /// The directory of the database, which no other program may have open; backups, s3://BUCKET/DIRECTORY, or file:/PATH
+        #[arg(long, value_name = "PLACE", env = "MANGROVE_DATA")]
         data: String,
     },
     /// List the packs of the newest checkpoint, and how much of each counts
     Packs {
-        /// The directory of the database, which no other program may have open
-        #[arg(long, value_name = "DIR", env = "MANGROVE_DATA")]
+        /// The directory of the database, which no other program may have open; backups, s3://BUCKET/DIRECTORY, or file:/PATH
+        #[arg(long, value_name = "PLACE", env = "MANGROVE_DATA")]
         data: String,
         /// List the blocks of the packs instead
         #[arg(long)]

@@ -25,7 +25,8 @@ pub use self::export::{ExportArgs, Packing};
 pub use self::generate::{CommonArgs, GenerateArgs, GeneratorKind, KnowledgeArgs, KroneckerArgs};
 pub use self::load::LoadArgs;
 pub use self::manage::{
-    CheckpointArgs, ConfigCommand, IndexCommand, InspectCommand, RuleArgs, SchemaCommand, VerifyArgs,
+    BackupArgs, CheckpointArgs, ConfigCommand, IndexCommand, InspectCommand, RestoreArgs, RuleArgs, SchemaCommand,
+    VerifyArgs,
 };
 pub use self::query::{QueryArgs, RunArgs};
 pub use self::server::{GraphCommand, KillArgs, PromoteArgs, QueriesArgs, ServerArgs, UserCommand};
@@ -58,6 +59,7 @@ Examples:
   mangrove generate kronecker --scale 16 --query 'g.V().groupCount().by(label)'
   mangrove index create --url ws://127.0.0.1:8182/gremlin --label person --key name --unique
   mangrove inspect memory --load modern.json
+  mangrove backup --data graph/ --to backups/
   mangrove verify --data graph/
   mangrove changes --data graph/
 
@@ -101,6 +103,10 @@ pub enum Command {
     Promote(PromoteArgs),
     /// Print the changes of a graph in the order of their commits, as JSON lines
     Changes(ChangesArgs),
+    /// Copy a graph to a place of backups: what was written since the last backup
+    Backup(BackupArgs),
+    /// Make a new database of a graph as it was at a moment, from backups or from its own files
+    Restore(RestoreArgs),
     /// Check a database: every checksum, both directions of every edge, every index
     Verify(VerifyArgs),
     /// Look inside a graph: its memory, log, checkpoints and files

@@ -9,8 +9,8 @@ use mangrove::{Error, Parameters, Result, Value};
 use super::store;
 use crate::args::ServerAddress;
 use crate::args::{
-    CheckpointArgs, ConfigCommand, GraphArgs, GraphCommand, IndexCommand, InspectCommand, KillArgs, PromoteArgs,
-    QueriesArgs, RuleArgs, SchemaCommand, ServerArgs, TargetArgs,
+    BackupArgs, CheckpointArgs, ConfigCommand, GraphArgs, GraphCommand, IndexCommand, InspectCommand, KillArgs,
+    PromoteArgs, QueriesArgs, RuleArgs, SchemaCommand, ServerArgs, TargetArgs,
 };
 use crate::connection::{Connection, Unnamed};
 use crate::output::ResultFormat;
@@ -225,6 +225,24 @@ pub fn checkpoint(args: &CheckpointArgs) -> Result<(), Failure> {
 /// `mangrove promote`.
 pub fn promote(args: &PromoteArgs) -> Result<(), Failure> {
     ServiceCall::new("mangrove.promote").send(&args.server)
+}
+
+/// `mangrove backup`.
+pub fn backup(args: &BackupArgs) -> Result<(), Failure> {
+    if args.list {
+        return store::list_backups(args);
+    }
+    match (&args.url, &args.data) {
+        (Some(_), _) => {
+            let target = TargetArgs { url: args.url.clone(), source: args.source.clone(), ..TargetArgs::default() };
+            ServiceCall::new("mangrove.backup")
+                .with("to", Some(args.to.as_str().into()))
+                .with("keep", args.keep.map(|keep| Value::I64(i64::try_from(keep).unwrap_or(i64::MAX))))
+                .print(&target, args.format)
+        }
+        (None, Some(data)) => store::backup(args, data),
+        (None, None) => Err(Error::invalid("say with --data or --url which graph").into()),
+    }
 }
 
 /// `mangrove config`.

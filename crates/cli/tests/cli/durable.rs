@@ -42,6 +42,66 @@ fn a_graph_in_a_directory_is_loaded_once_and_asked_again() {
 }
 
 #[test]
+fn a_graph_is_backed_up_and_restored() {
+    let folder = Folder::new("backup");
+    let [people, knows] = folder.people();
+    let [data, backups, restored, before, home] =
+        ["graph", "backups", "restored", "before", "home"].map(|name| folder.path().join(name));
+    let [data, backups, restored, before] = [&data, &backups, &restored, &before].map(|path| path.to_str().unwrap());
+    let home = format!("file:{}", home.to_str().unwrap());
+    let count = |data: &str| {
+        let rows = succeed(&["query", "--data", data, "--format", "csv", "g.V().count()"]);
+        rows.lines().last().unwrap().to_owned()
+    };
+    succeed(&["load", &people, &knows, "--data", data]);
+    let first = succeed(&["backup", "--data", data, "--to", backups, "--format", "jsonl"]);
+    assert!(first.contains("\"backup\":1") && first.contains("\"last_commit\":1"), "{first}");
+    succeed(&["query", "--data", data, "g.addV('person').property('name', 'dan')"]);
+    let second = run(&["backup", "--data", data, "--to", backups]);
+    assert!(second.code == Some(0) && second.err.contains("files copied"), "{}", second.err);
+    let again = run(&["backup", "--data", data, "--to", backups]);
+    assert!(again.err.contains("0 files copied, 0 bytes"), "{}", again.err);
+    assert_eq!(succeed(&["backup", "--to", backups, "--list", "--format", "jsonl"]).lines().count(), 3);
+    let verified = succeed(&["verify", "--data", backups]);
+    assert!(verified.contains("4 vertices and 2 edges") && verified.contains("3 backups"), "{verified}");
+    assert!(succeed(&["inspect", "packs", "--data", backups]).contains("pack/"));
+    assert!(succeed(&["inspect", "manifest", "--data", backups]).contains("\"checkpoint_ts\":1"));
+    succeed(&["restore", "--from", backups, "--to", restored]);
+    assert_eq!((count(restored), count(data)), ("4".to_owned(), "4".to_owned()));
+    assert!(succeed(&["verify", "--data", restored]).contains("4 vertices and 2 edges"));
+    succeed(&["restore", "--from", backups, "--at", "1", "--to", before]);
+    assert_eq!(count(before), "3");
+    let full = fail(1, &["restore", "--from", backups, "--to", before]);
+    assert!(full.contains("is not empty"), "{full}");
+    let other = fail(1, &["backup", "--data", before, "--to", backups]);
+    assert!(other.contains("has backups of database"), "{other}");
+    assert!(fail(1, &["restore", "--from", backups, "--at", "9", "--to", &home]).contains("no backup in"));
+    assert!(fail(1, &["restore", "--from", backups, "--at", "soon", "--to", &home]).contains("is no moment"));
+    // A home of objects, with a log.
+    succeed(&["restore", "--from", data, "--to", &home]);
+    assert!(succeed(&["verify", "--data", &home]).contains("4 vertices and 2 edges"));
+    assert!(succeed(&["inspect", "packs", "--data", &home, "--blocks"]).contains("the catalog"));
+    succeed(&["backup", "--data", data, "--to", backups, "--keep", "1"]);
+    assert_eq!(succeed(&["backup", "--to", backups, "--list", "--format", "jsonl"]).lines().count(), 1);
+    succeed(&["verify", "--data", backups]);
+}
+
+#[test]
+fn a_server_backs_its_graph_up() {
+    let folder = Folder::new("served-backup");
+    let [data, backups, restored] = ["graph", "backups", "restored"].map(|name| folder.path().join(name));
+    let [data, backups, restored] = [&data, &backups, &restored].map(|path| path.to_str().unwrap());
+    let serving = Serving::start(&["--data", data]);
+    let url = format!("ws://{}", serving.address);
+    succeed(&["query", "--url", &url, "g.addV('person')"]);
+    let taken = succeed(&["backup", "--url", &url, "--to", backups, "--keep", "2", "--format", "jsonl"]);
+    assert!(taken.contains("\"backup\":1"), "{taken}");
+    succeed(&["query", "--url", &url, "g.addV('person')"]);
+    succeed(&["restore", "--from", backups, "--to", restored]);
+    assert!(succeed(&["verify", "--data", restored]).contains("1 vertices and 0 edges"));
+}
+
+#[test]
 fn damage_is_named_with_its_file() {
     let folder = Folder::new("damage");
     let path = folder.path().join("graph");

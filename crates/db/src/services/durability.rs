@@ -1,4 +1,4 @@
-//! The services `mangrove.checkpoint`, `mangrove.durability` and `mangrove.promote`.
+//! The services `mangrove.backup`, `mangrove.checkpoint`, `mangrove.durability` and `mangrove.promote`.
 
 use mangrove_durable::checkpoint::{CheckpointForms, CheckpointReport};
 use mangrove_graph::{Result, Value};
@@ -33,6 +33,31 @@ fn taken(report: &CheckpointReport) -> Value {
 pub(super) fn promote(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
     database.promote()?;
     state(database, arguments)
+}
+
+/// Copies a checkpoint to a home of backups. Returns one row.
+pub(super) fn backup(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let to =
+        arguments.text("to")?.ok_or_else(|| arguments.missing("to", "a home of backups, as in 's3://bucket/graph'"))?;
+    let keep = arguments.get("keep").map(|given| {
+        let number = match given {
+            Value::I32(number) => u64::try_from(*number).ok(),
+            Value::I64(number) => u64::try_from(*number).ok(),
+            _ => None,
+        };
+        number.filter(|keep| *keep > 0).ok_or_else(|| arguments.misfit("keep", "a number from 1 on", given))
+    });
+    let report = database.backup(to, keep.transpose()?)?;
+    Ok(vec![row([
+        ("backup", count(report.backup.number)),
+        ("timestamp", count(report.backup.last_ts)),
+        ("packs", count(report.backup.pack_count())),
+        ("bytes", count(report.backup.pack_bytes())),
+        ("copied", count(report.copied)),
+        ("copied_bytes", count(report.copied_bytes)),
+        ("deleted", count(report.deleted)),
+        ("not_deleted_because_of", report.not_deleted.map_or(Value::Null, Value::from)),
+    ])])
 }
 
 /// Returns one row with the state of log and checkpoints. For a graph in memory, the row has only the mode.

@@ -14,6 +14,8 @@ pub(crate) enum CheckpointFloor {
         /// The incarnation of the owner.
         incarnation: u64,
         floor: StreamFloor,
+        /// The oldest manifest that stays (LOG-80).
+        kept_from: u64,
     },
 }
 
@@ -36,7 +38,7 @@ impl CheckpointFloor {
     pub(super) fn is_that_of(&self, manifest: &Manifest) -> bool {
         match self {
             CheckpointFloor::Segments(floor) => floor.segment == manifest.log_floor().segment,
-            CheckpointFloor::Stream { incarnation, floor } => manifest.streams == [stream(*incarnation, *floor)],
+            CheckpointFloor::Stream { incarnation, floor, .. } => manifest.streams == [stream(*incarnation, *floor)],
         }
     }
 
@@ -46,11 +48,14 @@ impl CheckpointFloor {
             CheckpointFloor::Segments(floor) => {
                 manifest.wal = Some(ManifestWal { first_segment: floor.segment, before: floor.before });
             }
-            CheckpointFloor::Stream { incarnation, floor } => manifest.streams = vec![stream(*incarnation, *floor)],
+            CheckpointFloor::Stream { incarnation, floor, kept_from } => {
+                manifest.streams = vec![stream(*incarnation, *floor)];
+                manifest.kept_from = *kept_from;
+            }
         }
     }
 }
 
 fn stream(incarnation: u64, floor: StreamFloor) -> ManifestStream {
-    ManifestStream { incarnation, first: floor.seq, end: None, end_ts: None }
+    ManifestStream { incarnation, first: floor.seq, end: None, end_ts: None, database: None }
 }

@@ -65,6 +65,11 @@ impl HomePlace {
         &self.home
     }
 
+    /// How long a request that fails is sent again.
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
     /// Sends a request again while it fails in passing.
     pub(crate) fn patiently<T>(&self, request: impl FnMut() -> HomeResult<T>) -> Result<T> {
         patiently(self.patience, request)

@@ -265,6 +265,7 @@ mod tests {
             live: pages.iter().map(|(_, bytes)| u64::from(*bytes)).sum(),
             covers: Covers::default(),
             path: None,
+            database: None,
         };
         WrittenPack { entry, blocks: pages.iter().map(block).collect() }
     }

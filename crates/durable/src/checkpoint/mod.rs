@@ -13,7 +13,8 @@
 //! - **LOG-21.** `S` is durable in the log before the checkpoint is taken.
 //! - **LOG-22.** All files that a manifest names, and their names, are durable before the manifest is.
 //! - **LOG-23.** A file is removed only if neither of the newest two manifests names it, and the newest is durable. The
-//!   older one is kept for a reader that is using it (a backup, a verification). The log is kept for the newest only.
+//!   older one is kept for a reader that is using it (a backup, a verification). The log is kept for the newest only. A home
+//!   keeps more (LOG-80).
 //! - **LOG-24.** A checkpoint that fails leaves the last one as it was. No manifest names its files, and the next
 //!   checkpoint removes them. Its version is not used again by this process, because its manifest may have been written
 //!   before the failure, and then its files count.
@@ -58,7 +59,7 @@ pub(crate) use image::{ImageReader, ImageWriter, read_image_of_version_1};
 pub(crate) use load::{each_topology, load, load_catalog};
 pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible, read_names};
 pub use pack::{BlockEntry, list_blocks};
-pub(crate) use pack::{check_directory, check_pack};
+pub(crate) use pack::{check_directory, check_pack, list_blocks_in};
 pub use take::{CheckpointForms, CheckpointReport};
 pub(crate) use take::{CheckpointSnapshot, Checkpoints, clean_up};
 

@@ -1,27 +1,31 @@
-//! Objects that no manifest needs, and their deletion.
+//! Objects that no state needs that is kept, and their deletion.
 //!
 //! ```text
-//! a checkpoint's manifest counts ──▶ stream objects below its floor ──▶ packs ──▶ manifests, the oldest first
+//! a checkpoint's manifest counts ──▶ list pins ──▶ from the oldest manifest on, up to the first that is kept:
+//!     stream objects that the next manifest does not need ──▶ packs that it does not name ──▶ the manifest
 //! ```
 //!
-//! - **LOG-63.** An owner deletes only what a manifest of its own has made needless, after that manifest has counted
-//!   (LOG-56). No later manifest needs it: a manifest names packs that the one before it names, and new ones of its
-//!   owner. So what an owner deletes late, after it was fenced, is garbage for its successors too.
-//! - The packs that the manifest before the newest one names are kept for readers (LOG-23). A manifest is deleted after the
-//!   packs that it alone names: an owner that dies in between leaves the manifest to the next one.
+//! - **LOG-63.** An owner deletes only what is before `kept_from` of a manifest of its own, and before every pin (LOG-82),
+//!   after that manifest has counted (LOG-56). No later manifest needs it: `kept_from` never moves back (LOG-80), and a
+//!   manifest names packs that the one before it names, and new ones of its owner. So what an owner deletes late, after it
+//!   was fenced, is garbage for its successors too.
+//! - A manifest is deleted after the objects that it alone needs: an owner that dies in between leaves the manifest to the
+//!   next one.
 //! - Ends of streams and claims of incarnations are never deleted (LOG-57).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use mangrove_graph::Result;
 
+use crate::ambient::unix_us;
 use crate::checkpoint::home::HomePlace;
 use crate::home::{HomeResult, Name, WaitHome};
-use crate::manifest::{Manifest, PackName, PackNumber};
+use crate::manifest::{Manifest, ManifestStream, PackName, PackNumber};
 use crate::open::columns::columns_path;
-use crate::stream::fence::StreamTail;
-use crate::stream::names::{MANIFESTS, manifest_name, manifest_number, stream_name};
+use crate::pin::list_pins;
+use crate::states::{Retention, manifest_numbers, read_manifest};
+use crate::stream::format::{Content, END_BYTES_MAX, open};
+use crate::stream::names::{manifest_name, stream_name, stream_place};
 use crate::stream::writer::IN_FLIGHT_MAX;
 
 /// Names that are deleted by one request.
@@ -30,21 +34,37 @@ const DELETED_AT_A_TIME: usize = 1_000;
 /// What is to be deleted, and what may have to be.
 #[derive(Debug)]
 pub(super) struct Garbage {
-    /// The object that ends each stream of earlier owners, by incarnation.
-    ends: BTreeMap<u64, u64>,
+    retention: Retention,
     /// Packs of checkpoints that failed before their manifest was put.
     abandoned: Vec<String>,
     /// Packs that no manifest will name.
     packs: Vec<String>,
-    /// Objects of streams that no manifest needs, by incarnation.
-    objects: Vec<(u64, Range<u64>)>,
+    /// When a manifest was written that was looked at before.
+    written: Option<(u64, u64)>,
 }
 
 impl Garbage {
-    /// What an owner that has taken over may delete later.
-    pub(super) fn new(tails: &[StreamTail]) -> Self {
-        let ends = tails.iter().map(|tail| (tail.incarnation, tail.end_seq)).collect();
-        Garbage { ends, abandoned: Vec::new(), packs: Vec::new(), objects: Vec::new() }
+    /// What an owner may delete that keeps states for so long.
+    pub(super) fn new(retention: Retention) -> Self {
+        Garbage { retention, abandoned: Vec::new(), packs: Vec::new(), written: None }
+    }
+
+    /// The oldest manifest that is kept when the one after the newest is written.
+    pub(super) fn kept_from(&mut self, place: &HomePlace, newest: &Manifest) -> Result<u64> {
+        let known = &mut self.written;
+        let written = |number: u64| {
+            if number >= newest.version {
+                return Ok(newest.written);
+            }
+            if let Some((_, written)) = known.filter(|(known, _)| *known == number) {
+                return Ok(written);
+            }
+            // One that is missing was collected.
+            let written = read_manifest(&**place.home(), number, place.patience())?.map_or(0, |found| found.written);
+            *known = Some((number, written));
+            Ok(written)
+        };
+        self.retention.kept_from(newest.kept_from, newest.version + 1, unix_us(), written)
     }
 
     /// Notes a failed checkpoint, which has written packs between these two.
@@ -56,70 +76,73 @@ impl Garbage {
     }
 
     /// Notes that a manifest counts.
-    pub(super) fn counted(&mut self, before: &Manifest, after: &Manifest) {
+    pub(super) fn counted(&mut self) {
         // LOG-33: the counter of the owner has passed them.
         self.packs.append(&mut self.abandoned);
-        for stream in &before.streams {
-            let incarnation = stream.incarnation;
-            match after.streams.iter().find(|kept| kept.incarnation == incarnation) {
-                Some(kept) => self.add(incarnation, stream.first..kept.first),
-                None => {
-                    if let Some(&end) = self.ends.get(&incarnation) {
-                        self.add(incarnation, stream.first..end);
-                        // Objects that were in flight when the stream was ended: no reader comes to them.
-                        self.add(incarnation, end + 1..end + 1 + IN_FLIGHT_MAX as u64);
-                    }
-                }
-            }
-        }
-    }
-
-    fn add(&mut self, incarnation: u64, objects: Range<u64>) {
-        if !objects.is_empty() {
-            self.objects.push((incarnation, objects));
-        }
     }
 
     /// Deletes what the newest manifest makes needless. What is not reached because of an error is left to the next call.
     pub(super) fn collect(&mut self, place: &HomePlace, newest: &Manifest) -> Result<()> {
-        while let Some((incarnation, range)) = self.objects.last_mut() {
-            let end = range.end.min(range.start.saturating_add(DELETED_AT_A_TIME as u64));
-            delete(place, (range.start..end).map(|seq| stream_name(*incarnation, seq)))?;
-            range.start = end;
-            if range.is_empty() {
-                self.objects.pop();
-            }
-        }
         delete_all(place, &self.packs)?;
         self.packs.clear();
-        collect_manifests(place, newest)
+        // LOG-81: after the manifest counts.
+        let pins = list_pins(&**place.home(), place.patience())?;
+        let oldest = pins.iter().map(|pin| pin.manifest).fold(newest.kept_from, u64::min);
+        let numbers = manifest_numbers(&**place.home(), place.patience())?;
+        let mut dropped: BTreeMap<u64, Manifest> = BTreeMap::new();
+        for pair in numbers.iter().zip(numbers.iter().skip(1)).filter(|(number, _)| **number < oldest) {
+            let (number, next) = pair;
+            let read = |number| read_manifest(&**place.home(), number, place.patience());
+            let found = match dropped.remove(number) {
+                Some(found) => Some(found),
+                None => read(*number)?,
+            };
+            // Another process may have deleted either of them meanwhile.
+            let (Some(found), Some(next)) = (found, read(*next)?) else { continue };
+            drop_manifest(place, &found, &next)?;
+            dropped.insert(next.version, next);
+        }
+        Ok(())
     }
 }
 
-/// Deletes manifests that are older than those that are kept, and the packs that they alone name.
-fn collect_manifests(place: &HomePlace, newest: &Manifest) -> Result<()> {
-    let directory = Name::new(MANIFESTS)?;
-    let listed = place.patiently(|| place.home().list(&directory))?;
-    let numbers: BTreeSet<u64> = listed.iter().filter_map(|name| manifest_number(name.as_str())).collect();
-    let mut needed: BTreeSet<String> = newest.paths().collect();
-    for number in numbers.range(newest.kept_from..newest.version) {
-        let kept = read(place, *number)?;
-        needed.extend(kept.iter().flat_map(Manifest::paths));
+/// Deletes a manifest, and what it needs and the next one does not.
+fn drop_manifest(place: &HomePlace, manifest: &Manifest, next: &Manifest) -> Result<()> {
+    for stream in &manifest.streams {
+        match next.streams.iter().find(|kept| kept.incarnation == stream.incarnation) {
+            Some(kept) => {
+                let mut seq = stream.first;
+                while seq < kept.first {
+                    let end = kept.first.min(seq.saturating_add(DELETED_AT_A_TIME as u64));
+                    delete(place, (seq..end).map(|seq| stream_name(stream.incarnation, seq)))?;
+                    seq = end;
+                }
+            }
+            None => drop_stream(place, stream)?,
+        }
     }
-    for number in numbers.range(..newest.kept_from) {
-        let dropped = read(place, *number)?;
-        let named: BTreeSet<String> = dropped.iter().flat_map(Manifest::paths).collect();
-        delete_all(place, &named.difference(&needed).cloned().collect::<Vec<_>>())?;
-        delete(place, std::iter::once(manifest_name(*number)))?;
+    let kept: BTreeSet<String> = next.paths().collect();
+    delete_all(place, &manifest.paths().filter(|path| !kept.contains(path)).collect::<Vec<_>>())?;
+    delete(place, std::iter::once(manifest_name(manifest.version)))
+}
+
+/// Deletes all objects of an ended stream but its end (LOG-57).
+fn drop_stream(place: &HomePlace, stream: &ManifestStream) -> Result<()> {
+    let incarnation = stream.incarnation;
+    let first = Name::new(&stream_name(incarnation, 1))?;
+    let directory = Name::new(first.directory().unwrap_or_default())?;
+    let listed = place.patiently(|| place.home().list(&directory))?;
+    let seqs: BTreeSet<u64> = listed.iter().filter_map(|name| Some(stream_place(name.as_str())?.1)).collect();
+    // Objects that were in flight when the stream was ended may follow the end.
+    for &seq in seqs.iter().rev().take(IN_FLIGHT_MAX + 1) {
+        let name = Name::new(&stream_name(incarnation, seq))?;
+        let bytes = place.patiently(|| place.home().first_bytes(&name, Some(END_BYTES_MAX)))?.unwrap_or_default();
+        if open(&bytes).is_ok_and(|(header, _)| !matches!(header.content, Content::Records(_))) {
+            let needless = seqs.iter().filter(|found| **found != seq).map(|found| stream_name(incarnation, *found));
+            return delete_all(place, &needless.collect::<Vec<_>>());
+        }
     }
     Ok(())
-}
-
-/// Reads a manifest; `None` if another process has deleted it meanwhile.
-fn read(place: &HomePlace, number: u64) -> Result<Option<Manifest>> {
-    let name = Name::new(&manifest_name(number))?;
-    let found = place.patiently(|| place.home().get(&name))?;
-    found.map(|bytes| Manifest::of_object(&**place.home(), number, &bytes)).transpose()
 }
 
 fn delete_all(place: &HomePlace, names: &[String]) -> Result<()> {

@@ -85,12 +85,14 @@ pub(super) struct Assembler {
     /// Of the commit with this timestamp.
     identities: Option<(u64, HashMap<ElementId, Identity>)>,
     before: Option<(u64, OldValues)>,
+    /// When the records after the last moment were written, in microseconds since 1970.
+    moment_us: Option<u64>,
 }
 
 impl Assembler {
     /// Commits before a position are passed over.
     pub(super) fn new(from: FeedPosition) -> Self {
-        Assembler { from, identities: None, before: None }
+        Assembler { from, identities: None, before: None, moment_us: None }
     }
 
     /// Takes a record. Returns the changes of a commit if it is one that is to be shown.
@@ -100,6 +102,9 @@ impl Assembler {
         position: RecordPosition<'_>,
         time_us: Option<u64>,
     ) -> Result<Option<CommitChanges>> {
+        if let Record::Moment(unix_us) = record {
+            self.moment_us = Some(*unix_us);
+        }
         let (Record::Commit(entries) | Record::Identities(entries) | Record::Before(entries)) = record else {
             return Ok(None);
         };
@@ -114,6 +119,7 @@ impl Assembler {
                 let identities = self.identities.take().filter(|(of, _)| *of == ts).map(|(_, identities)| identities);
                 let before = self.before.take().filter(|(of, _)| *of == ts).map(|(_, values)| values);
                 let changes = changes(entries, identities, before.unwrap_or_default(), position)?;
+                let time_us = time_us.or(self.moment_us);
                 return Ok(Some(CommitChanges { ts, time_us, changes, taken: 0 }));
             }
         }

@@ -20,9 +20,10 @@ impl Tail {
     pub(super) fn redo(&mut self, incarnation: u64, seq: u64, object: &Bytes, through: u64) -> Result<()> {
         let path = self.home.describe(&stream_name(incarnation, seq));
         let mut end = self.end;
+        let end_ts = self.listed(incarnation).and_then(|stream| stream.end_ts);
         let (follower, names) = (&mut self.follower, &mut self.names);
         let store = self.manager.store().clone();
-        read_object(object, &path, &mut end, &mut |record, position| match record {
+        read_object(object, &path, end_ts, &mut end, &mut |record, position| match record {
             Record::Commit(commit) if commit.timestamp <= follower.applied() => Ok(()),
             Record::Commit(commit) => {
                 let mut images: Vec<Redo> = Vec::new();
@@ -35,7 +36,7 @@ impl Tail {
                 follower.apply(ts, &images).map_err(|error| located(&error, position))
             }
             // For readers of the change feed.
-            Record::Before(_) | Record::Identities(_) => Ok(()),
+            Record::Before(_) | Record::Identities(_) | Record::Moment(_) => Ok(()),
             Record::Names(new) => put_names(&new, store.catalog(), names, position.path),
             Record::Rules(rules) if !rules.are_possible(store.catalog()) => Err(position.damage(IMPOSSIBLE_RULE)),
             Record::Rules(rules) => {

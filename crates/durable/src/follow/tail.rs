@@ -20,7 +20,7 @@ use crate::home::{Home, Name, WaitHome};
 use crate::log::read::RecordPosition;
 use crate::log::record::{NameCounts, Record};
 use crate::log::source::LogSource;
-use crate::manifest::{KIND_EDGES, KIND_VERTICES, Manifest};
+use crate::manifest::{KIND_EDGES, KIND_VERTICES, Manifest, ManifestStream};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover_in};
 use crate::stream::clock;
 use crate::stream::fence::{Followed, ListedStream, ReadSoFar, StreamEnd};
@@ -77,9 +77,7 @@ impl ReadManifest {
     }
 
     fn streams(&self) -> Vec<ListedStream> {
-        let listed = self.manifest.streams.iter();
-        let listed = listed.map(|s| ListedStream { incarnation: s.incarnation, floor: s.first, end: s.end });
-        listed.collect()
+        self.manifest.streams.iter().map(ManifestStream::listed).collect()
     }
 }
 
@@ -240,10 +238,16 @@ impl Tail {
         Ok(Found::Nothing)
     }
 
+    /// What the newest manifest says of a stream.
+    pub(super) fn listed(&self, incarnation: u64) -> Option<ListedStream> {
+        self.newest.streams().into_iter().find(|stream| stream.incarnation == incarnation)
+    }
+
     /// Reads the next object of the stream, and checks it.
     fn get_next(&mut self) -> Result<Option<(Bytes, Header)>> {
         let ReadSoFar { incarnation, next: seq, previous, .. } = self.read;
-        let next = NextObject { database: self.database, incarnation, seq, end: None, previous };
+        let database = self.listed(incarnation).and_then(|stream| stream.database).unwrap_or(self.database);
+        let next = NextObject { database, incarnation, seq, end: None, previous };
         let name = stream_name(incarnation, seq);
         let mut reads = 1;
         loop {

@@ -1,5 +1,6 @@
 //! Addresses of homes, as people write them: `s3://BUCKET/DIRECTORY`, or `file:DIRECTORY`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::{DiskHome, Home, HomeError, HomeErrorKind, HomeResult};
@@ -30,17 +31,43 @@ pub fn open(address: &str) -> HomeResult<Arc<dyn Home>> {
         if directory.is_empty() {
             return invalid(format!("`{address}` names no directory; write {DIRECTORY}DIRECTORY"));
         }
-        if let Err(error) = std::fs::create_dir_all(directory) {
-            return invalid(format!("the directory of {address} cannot be made: {error}"));
-        }
-        let disk = LocalDisk::new(directory)
-            .map_err(|error| HomeError::new(HomeErrorKind::Failed, format!("cannot open {address}: {error}")))?;
-        return Ok(Arc::new(DiskHome::new(Arc::new(disk), DIRECTORY_THREADS)?));
+        return open_directory(Path::new(directory.strip_prefix("//").unwrap_or(directory)), true);
     }
     if address.starts_with(BUCKET) {
         return open_bucket(address);
     }
     invalid(format!("`{address}` is no address of a home; write {BUCKET}BUCKET/DIRECTORY, or {DIRECTORY}DIRECTORY"))
+}
+
+/// As [`open`], but a directory that is not there is an error.
+///
+/// # Errors
+///
+/// As [`open`], and if the directory does not exist.
+pub fn open_existing(address: &str) -> HomeResult<Arc<dyn Home>> {
+    match address.strip_prefix(DIRECTORY) {
+        Some(directory) if !directory.is_empty() => {
+            open_directory(Path::new(directory.strip_prefix("//").unwrap_or(directory)), false)
+        }
+        _ => open(address),
+    }
+}
+
+/// Opens a directory as a home. With `create`, it is made if it does not exist.
+///
+/// # Errors
+///
+/// If the directory does not exist or cannot be made.
+pub fn open_directory(path: &Path, create: bool) -> HomeResult<Arc<dyn Home>> {
+    if !create && !path.is_dir() {
+        let message = format!("there is no directory {}; check the path", path.display());
+        return Err(HomeError::new(HomeErrorKind::Refused, message));
+    }
+    if let Err(error) = std::fs::create_dir_all(path) {
+        let message = format!("the directory {} cannot be made: {error}", path.display());
+        return Err(HomeError::new(HomeErrorKind::Invalid, message));
+    }
+    Ok(Arc::new(DiskHome::new(Arc::new(LocalDisk::new(path)?), DIRECTORY_THREADS)?))
 }
 
 #[cfg(feature = "s3")]
@@ -69,6 +96,12 @@ mod tests {
         open(&address).unwrap().put_new(&name, "bytes".into()).unwrap();
         assert_eq!(open(&address).unwrap().get(&name).unwrap().as_deref(), Some(&b"bytes"[..]));
         std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_must_be_there_is_not_made() {
+        let error = open_existing("file:/no/such/place").unwrap_err();
+        assert!(error.message().contains("/no/such/place"), "{error}");
     }
 
     #[test]

@@ -23,6 +23,7 @@
 //! | `join` | records out of batches that have them in parts |
 //! | `position` | where a record was found |
 //! | [`source`] | where recovery reads a log from |
+//! | `rewrite` | the log of a new database from the records of another log |
 //! | `status` | the state and counters of an open log |
 //!
 //! Invariants (the argument is in `docs/design/durability.md`):
@@ -53,6 +54,7 @@ mod options;
 mod position;
 pub mod read;
 pub mod record;
+mod rewrite;
 pub mod source;
 mod status;
 mod supply;
@@ -85,7 +87,10 @@ pub(crate) use first_segment::{create_first_segment, remains};
 pub(crate) use format::DIRECTORY;
 use format::blocks_of;
 use group::{Flush, FlushGoal, FlushProgress, GroupCommit};
-use record::{NameCounts, Names, put_index_created, put_index_dropped, put_names, put_rules_record};
+use record::{
+    MOMENT_BYTES, NameCounts, Names, put_index_created, put_index_dropped, put_moment, put_names, put_rules_record,
+};
+pub(crate) use rewrite::{FramedRecord, LogRewrite};
 use source::LogGrowth;
 use status::LogMeters;
 use supply::SegmentSupply;
@@ -292,7 +297,8 @@ impl LogCore {
         let catalog = self.store.catalog();
         let names = NameCounts::of(catalog);
         let known = *self.names.lock();
-        let mut bytes = bytes;
+        // The first record of a flush has a moment before it.
+        let mut bytes = bytes + MOMENT_BYTES as u64;
         if known.max(names) != known {
             let mut record = Vec::new();
             put_names(&Names::between(catalog, known, names), &mut record);
@@ -311,6 +317,9 @@ impl LogCore {
         schema_records: &[(Vec<u8>, Reservation)],
     ) -> Result<FlushEnd, DiskError> {
         let mut writer = self.writer.lock();
+        let mut moment = Vec::with_capacity(MOMENT_BYTES);
+        put_moment(writer.moment_us(), &mut moment);
+        writer.push([&moment, &[]])?;
         self.write_names(
             &mut writer,
             commits.iter().map(|commit| commit.reservation).chain(schema_records.iter().map(|(_, n)| *n)),

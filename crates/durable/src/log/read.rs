@@ -331,6 +331,7 @@ fn note_record(end: &mut LogEnd, record: &Record<'_>, position: RecordPosition<'
         Record::IndexCreated(_)
         | Record::IndexDropped(_)
         | Record::Rules(_)
+        | Record::Moment(_)
         | Record::Before(_)
         | Record::Identities(_) => Ok(0),
     }

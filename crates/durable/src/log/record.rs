@@ -9,6 +9,7 @@
 //! | 3 | index created | the index (`codec::put_index`) |
 //! | 4 | index dropped | id |
 //! | 5 | rules | all schema rules from now on (`codec::put_rules`) |
+//! | 6 | moment | microseconds since 1970 (8 bytes) when the records after it were written; never falls within a log |
 //! | 7 | before | timestamp (8 bytes), then properties as redo entries: the values that the commit replaces or deletes |
 //! | 8 | identities | timestamp (8 bytes), then insertions as redo entries: elements that the commit names and did not insert |
 //!
@@ -42,6 +43,7 @@ const NAMES: u8 = 2;
 const INDEX_CREATED: u8 = 3;
 const INDEX_DROPPED: u8 = 4;
 const RULES: u8 = 5;
+const MOMENT: u8 = 6;
 pub(super) const BEFORE: u8 = 7;
 pub(super) const IDENTITIES: u8 = 8;
 
@@ -58,6 +60,8 @@ const EDGE_PROPERTY: u8 = 8;
 const TABLET_BITS: u32 = 16;
 /// The most bytes that length, kind and timestamp of a commit take.
 pub(crate) const COMMIT_OVERHEAD: usize = 10 + 1 + 8;
+/// Bytes of a moment, framed.
+pub(crate) const MOMENT_BYTES: usize = 1 + 1 + 8;
 
 /// Numbers of names by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -199,6 +203,8 @@ pub enum Record<'a> {
     IndexDropped(IndexId),
     /// All rules of the schema.
     Rules(SavedRules),
+    /// The time when the records after it were written, in microseconds since 1970.
+    Moment(u64),
     /// The values that the next commit replaces or deletes, as properties.
     Before(CommitRecord<'a>),
     /// The elements that the next commit names and did not insert, as insertions.
@@ -284,6 +290,30 @@ pub(crate) fn put_rules_record(rules: &SavedRules, out: &mut Vec<u8>) {
     put_framed(RULES, out, |content| put_rules(rules, content));
 }
 
+/// Appends a moment, framed: [`MOMENT_BYTES`].
+pub(crate) fn put_moment(unix_us: u64, out: &mut Vec<u8>) {
+    put_framed(MOMENT, out, |content| content.extend_from_slice(&unix_us.to_le_bytes()));
+}
+
+fn put_entries(kind: u8, entries: &CommitRecord<'_>, out: &mut Vec<u8>) {
+    put_head(kind, entries.timestamp, entries.body.len(), out);
+    out.extend_from_slice(entries.body);
+}
+
+/// Appends a record as it was read, framed.
+pub(crate) fn put_record(record: &Record<'_>, out: &mut Vec<u8>) {
+    match record {
+        Record::Commit(entries) => put_entries(COMMIT, entries, out),
+        Record::Before(entries) => put_entries(BEFORE, entries, out),
+        Record::Identities(entries) => put_entries(IDENTITIES, entries, out),
+        Record::Names(names) => put_names(names, out),
+        Record::IndexCreated(info) => put_index_created(info, out),
+        Record::IndexDropped(id) => put_index_dropped(*id, out),
+        Record::Rules(rules) => put_rules_record(rules, out),
+        Record::Moment(unix_us) => put_moment(*unix_us, out),
+    }
+}
+
 /// Reads a record without its length.
 pub(crate) fn read_record(bytes: &[u8]) -> Result<Record<'_>, Malformed> {
     let mut reader = Reader::new(bytes);
@@ -302,6 +332,7 @@ pub(crate) fn read_record(bytes: &[u8]) -> Result<Record<'_>, Malformed> {
         INDEX_CREATED => Record::IndexCreated(read_index(&mut reader)?),
         INDEX_DROPPED => Record::IndexDropped(IndexId(reader.varint_u32()?)),
         RULES => Record::Rules(read_rules(&mut reader)?),
+        MOMENT => Record::Moment(reader.u64()?),
         _ => return Err(Malformed { at: 0, what: "a record of an unknown kind" }),
     };
     reader.expect_end()?;
@@ -443,11 +474,15 @@ mod tests {
         put_names(&names, &mut bytes);
         put_index_created(&info, &mut bytes);
         put_index_dropped(IndexId(4), &mut bytes);
+        let before = bytes.len();
+        put_moment(1 << 50, &mut bytes);
+        assert_eq!(bytes.len() - before, MOMENT_BYTES);
         let mut reader = Reader::new(&bytes);
         let mut next = || read_record(reader.bytes().unwrap()).unwrap();
         assert_eq!(next(), Record::Names(names.clone()));
         assert_eq!(next(), Record::IndexCreated(info));
         assert_eq!(next(), Record::IndexDropped(IndexId(4)));
+        assert_eq!(next(), Record::Moment(1 << 50));
         let other = Catalog::new();
         assert!(!names.clone().put_into(&other), "the names before are missing");
         let other = Catalog::new();

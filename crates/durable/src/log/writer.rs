@@ -18,6 +18,7 @@ use std::sync::Arc;
 use super::format::{BATCH_HEADER, BLOCK, BatchFound, BatchHeader, NO_RECORD, blocks_of, segment_path};
 use super::status::LogMeters;
 use super::supply::{Segment, SegmentSupply};
+use crate::ambient::unix_us;
 use crate::disk::{DiskError, DiskResult};
 
 /// Writes batches at the end of the log.
@@ -42,6 +43,8 @@ pub(crate) struct BatchWriter {
     commit_count: u32,
     /// Blocks used since the last [`BatchWriter::finish`], without the extra headers for crossing into segments.
     used_blocks: u64,
+    /// The last moment that was written.
+    moment_us: u64,
 }
 
 impl BatchWriter {
@@ -59,6 +62,7 @@ impl BatchWriter {
             last_ts: 0,
             commit_count: 0,
             used_blocks: 0,
+            moment_us: 0,
         };
         writer.begin_batch();
         writer
@@ -72,6 +76,12 @@ impl BatchWriter {
     /// The number of the next batch.
     pub(crate) fn next_number(&self) -> u64 {
         self.number
+    }
+
+    /// The time now, in microseconds since 1970, or that of the last moment if the clock has fallen.
+    pub(crate) fn moment_us(&mut self) -> u64 {
+        self.moment_us = self.moment_us.max(unix_us());
+        self.moment_us
     }
 
     fn begin_batch(&mut self) {

@@ -50,6 +50,7 @@ impl FirstFile {
             live: self.bytes,
             covers: Covers::of(blocks.iter().copied()),
             path: Some(self.path),
+            database: None,
         }
     }
 }
@@ -79,6 +80,8 @@ impl From<FirstManifest> for Manifest {
             topology: None,
             columns: None,
             kept_from: first.version,
+            written: 0,
+            origin: None,
             checksum: None,
         }
     }

@@ -39,22 +39,33 @@ pub(crate) struct HomeManifests<'a> {
     pub(crate) home: &'a dyn Home,
 }
 
+impl ManifestStream {
+    /// The stream, as take-overs and followers know it.
+    pub(crate) fn listed(&self) -> ListedStream {
+        ListedStream {
+            incarnation: self.incarnation,
+            floor: self.first,
+            end: self.end,
+            end_ts: self.end_ts,
+            database: self.database,
+        }
+    }
+}
+
 impl Manifests for HomeManifests<'_> {
     fn view(&self, number: u64, manifest: &[u8]) -> Result<ManifestView> {
         let manifest = Manifest::of_object(self.home, number, manifest)?;
-        let listed = |stream: &ManifestStream| ListedStream {
-            incarnation: stream.incarnation,
-            floor: stream.first,
-            end: stream.end,
-        };
-        let streams = manifest.streams.iter().map(listed).collect();
+        let streams = manifest.streams.iter().map(ManifestStream::listed).collect();
         Ok(ManifestView { database: manifest.database, owner: manifest.epoch(), streams })
     }
 
     fn claim(&self, number: u64, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
-        let mut next = Manifest::of_object(self.home, number, parent)?.next(number + 1);
+        let parent = Manifest::of_object(self.home, number, parent)?;
+        let mut next = parent.next(number + 1);
+        // LOG-80: how long states are kept is decided with the next checkpoint.
+        next.kept_from = parent.kept_from;
         next.claim(incarnation);
-        next.streams.push(ManifestStream { incarnation, first: 1, end: None, end_ts: None });
+        next.streams.push(ManifestStream { incarnation, first: 1, end: None, end_ts: None, database: None });
         Ok(next.write_object().into())
     }
 }

@@ -45,6 +45,7 @@ use mangrove_graph::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::ambient::unix_us;
 use crate::log::{LogBefore, LogFloor};
 use crate::open::columns::ManifestColumns;
 
@@ -93,11 +94,32 @@ pub struct Manifest {
     /// The files of open columns; absent if no checkpoint wrote any (LOG-102).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<ManifestColumns>,
-    /// The oldest manifest whose packs are kept.
+    /// The oldest manifest whose packs are kept; in a home, also the streams from its floors on.
     pub kept_from: u64,
+    /// When it was made, in microseconds since 1970. It never falls along the chain. 0: unknown, or before all others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub written: u64,
+    /// The state of another database that this one was restored from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<ManifestOrigin>,
     /// The checksum of its text, as it was read or written.
     #[serde(skip)]
     checksum: Option<Checksum>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// The state of another database that a database was restored from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ManifestOrigin {
+    /// The other database.
+    pub database: Uuid,
+    /// The manifest that the restore began with.
+    pub version: u64,
+    /// The last commit of the other database that is in this one.
+    pub last_ts: u64,
 }
 
 /// An owner: a process that writes, or wrote, tablets of the graph.
@@ -124,6 +146,9 @@ pub struct ManifestStream {
     /// The last commit of it that counts, if not all do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_ts: Option<u64>,
+    /// The database that its objects name, if that is another one: it was copied by a restore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<Uuid>,
 }
 
 /// The log segments of a directory that recovery needs.
@@ -181,6 +206,9 @@ pub struct ManifestPack {
     /// The path of a file of format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// The database that it names, if that is another one: it was copied by a restore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<Uuid>,
 }
 
 impl ManifestPack {
@@ -220,20 +248,29 @@ impl Manifest {
             topology: None,
             columns: None,
             kept_from: 1,
+            written: 0,
+            origin: None,
             checksum: None,
         }
     }
 
-    /// A manifest with this number that is made from this one, with the same sections.
+    /// A manifest with this number that is made from this one, with the same sections. No older manifest than this one is
+    /// kept, unless the caller says so.
     pub fn next(&self, version: u64) -> Self {
         Manifest {
             format: FORMAT,
             version,
             parent: Some(self.checksum.unwrap_or_else(|| self.to_text().0)),
             kept_from: self.version,
+            written: self.written.max(unix_us()),
             checksum: None,
             ..self.clone()
         }
+    }
+
+    /// Returns true if this manifest was made from that one.
+    pub(crate) fn follows(&self, before: &Manifest) -> bool {
+        self.parent == Some(before.checksum.unwrap_or_else(|| before.to_text().0))
     }
 
     /// Makes an incarnation the only owner, of all tablets. No later manifest names packs of earlier owners that this

@@ -22,13 +22,14 @@ fn manifest(version: u64) -> Manifest {
         live: 6_000,
         covers: covers.to_owned().try_into().unwrap(),
         path: path.map(str::to_owned),
+        database: None,
     };
     let names = pack(4, 9, "0:1-3,1:2,2:0", None);
     let mut manifest = Manifest {
         version,
         parent: Some(Checksum::try_from("00c0ffee".to_owned()).unwrap()),
         names: Some(names.number()),
-        streams: vec![ManifestStream { incarnation: 3, first: 2, end: Some(8), end_ts: Some(77) }],
+        streams: vec![ManifestStream { incarnation: 3, first: 2, end: Some(8), end_ts: Some(77), database: None }],
         packs: vec![
             pack(0, 5, "0:2,1:2", Some(&PackName::First { tablet: Some(TabletId(2)), version: 5 }.path())),
             names,

@@ -104,7 +104,7 @@ impl Manifest {
     }
 
     /// What the sections of a manifest contradict.
-    fn contradiction(&self) -> Option<String> {
+    pub(crate) fn contradiction(&self) -> Option<String> {
         let owned = self.owners.iter().filter_map(|owner| owner.tablets.max());
         let covered = self.packs.iter().flat_map(|pack| pack.covers.kinds().filter_map(|(_, tablets)| tablets.max()));
         let tablets = self.tablets.iter().filter_map(|tablets| tablets.range.max());

@@ -3,9 +3,10 @@
 //! A lease that ends while its owner sleeps must be over when the owner wakes. So on Linux this is the time since the
 //! machine was started, sleep included; the clock of other systems counts sleep too, or the system says so.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::Now;
+use crate::ambient::unix_us;
 
 /// The time now.
 pub fn now() -> Now {
@@ -30,9 +31,4 @@ fn steady_us() -> u64 {
     use std::time::Instant;
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_micros() as u64
-}
-
-#[expect(clippy::disallowed_methods, reason = "the time of an object is for people, and no rule rests on it")]
-fn unix_us() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
 }

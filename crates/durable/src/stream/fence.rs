@@ -112,6 +112,8 @@ pub struct StreamTail {
     pub end_seq: u64,
     /// How it ended.
     pub end: StreamEnd,
+    /// The last commit of it that counts, if not all do.
+    pub end_ts: Option<u64>,
 }
 
 /// What a successor has learned by following the owners before it.
@@ -422,7 +424,7 @@ impl<M: Manifests> TakeOver<M> {
     fn next_object(&self) -> Option<NextObject> {
         let (incarnation, seq) = self.next_place()?;
         Some(NextObject {
-            database: self.database,
+            database: self.queue.front().and_then(|stream| stream.database).unwrap_or(self.database),
             incarnation,
             seq,
             end: self.queue.front().and_then(|stream| stream.end),
@@ -464,7 +466,8 @@ impl<M: Manifests> TakeOver<M> {
         while let Some(stream) = self.queue.front().filter(|_| self.reading.is_empty()) {
             let ends = self.followed.as_ref().map(|followed| &followed.read.ends);
             let Some(&(end_seq, end)) = ends.and_then(|ends| ends.get(&stream.incarnation)) else { return };
-            self.tails.push(StreamTail { incarnation: stream.incarnation, objects: Vec::new(), end_seq, end });
+            let ListedStream { incarnation, end_ts, .. } = *stream;
+            self.tails.push(StreamTail { incarnation, objects: Vec::new(), end_seq, end, end_ts });
             self.queue.pop_front();
             self.hold(end, now_us);
         }
@@ -542,7 +545,8 @@ impl<M: Manifests> TakeOver<M> {
     fn ended(&mut self, end: StreamEnd, now_us: u64) -> Next {
         if let (Some((_, end_seq)), Some(stream)) = (self.next_place(), self.queue.pop_front()) {
             let objects = std::mem::take(&mut self.reading);
-            self.tails.push(StreamTail { incarnation: stream.incarnation, objects, end_seq, end });
+            let ListedStream { incarnation, end_ts, .. } = stream;
+            self.tails.push(StreamTail { incarnation, objects, end_seq, end, end_ts });
         }
         (self.taken, self.ahead) = (0, None);
         self.hold(end, now_us);

@@ -294,26 +294,12 @@ pub fn decode(bytes: &[u8]) -> Result<(Header, Cow<'_, [u8]>), ObjectError> {
 ///
 /// As [`decode`].
 pub fn open(bytes: &[u8]) -> Result<(Header, Payload<'_>), ObjectError> {
-    if bytes.len() < HEADER_BYTES {
-        return Err(damaged(bytes.len(), format!("the object ends within its first {HEADER_BYTES} bytes")));
-    }
-    if bytes[..8] != MAGIC {
-        return Err(damaged(0, "this is no object of a stream: its first bytes differ"));
-    }
-    let version = get_u32(bytes, 8);
-    if version > FORMAT_VERSION {
-        return Err(ObjectError::Later(format!("format {version}")));
-    }
-    expect_equal(8, "the format", FORMAT_VERSION, version)?;
-    let header_len = get_u32(bytes, 68) as usize;
-    if header_len < HEADER_BYTES || !header_len.is_multiple_of(8) || header_len > bytes.len() {
+    let Some((header, header_len)) = open_header(bytes)? else {
+        let header_len = get_u32(bytes, 68);
         return Err(damaged(68, format!("a header of {header_len} bytes in an object of {}", bytes.len())));
-    }
-    let (header_bytes, stored) = bytes.split_at(header_len);
+    };
+    let stored = &bytes[header_len..];
     let hex = |sum: u32| format!("{sum:08x}");
-    let sum = crc32c::crc32c(&header_bytes[SUMMED..]);
-    expect_equal(SUM.start, "the checksum of the header", hex(get_u32(bytes, SUM.start)), hex(sum))?;
-    let header = decode_header(header_bytes)?;
     expect_equal(112, "the length of the payload", get_u64(bytes, 112), stored.len())?;
     expect_equal(header_len, "the checksum of the payload", hex(get_u32(bytes, 108)), hex(crc32c::crc32c(stored)))?;
     let (codec, len) = (bytes[CODEC], get_u64(bytes, 120));
@@ -326,6 +312,35 @@ pub fn open(bytes: &[u8]) -> Result<(Header, Payload<'_>), ObjectError> {
         _ => return Err(ObjectError::Later(format!("a payload of codec {codec}"))),
     }
     Ok((header, Payload { stored, codec, len, at: header_len }))
+}
+
+/// Decodes and checks the header of an object from its first bytes. Returns its length too; `None` if the header has more
+/// bytes than these.
+///
+/// # Errors
+///
+/// As [`decode`], for the header.
+pub fn open_header(bytes: &[u8]) -> Result<Option<(Header, usize)>, ObjectError> {
+    if bytes.len() < HEADER_BYTES {
+        return Err(damaged(bytes.len(), format!("the object ends within its first {HEADER_BYTES} bytes")));
+    }
+    if bytes[..8] != MAGIC {
+        return Err(damaged(0, "this is no object of a stream: its first bytes differ"));
+    }
+    let version = get_u32(bytes, 8);
+    if version > FORMAT_VERSION {
+        return Err(ObjectError::Later(format!("format {version}")));
+    }
+    expect_equal(8, "the format", FORMAT_VERSION, version)?;
+    let header_len = get_u32(bytes, 68) as usize;
+    if header_len < HEADER_BYTES || !header_len.is_multiple_of(8) {
+        return Err(damaged(68, format!("a header of {header_len} bytes")));
+    }
+    let Some(header_bytes) = bytes.get(..header_len) else { return Ok(None) };
+    let hex = |sum: u32| format!("{sum:08x}");
+    let sum = crc32c::crc32c(&header_bytes[SUMMED..]);
+    expect_equal(SUM.start, "the checksum of the header", hex(get_u32(bytes, SUM.start)), hex(sum))?;
+    Ok(Some((decode_header(header_bytes)?, header_len)))
 }
 
 /// Decodes the fields of a header that passed its checksum.

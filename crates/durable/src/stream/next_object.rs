@@ -17,6 +17,10 @@ pub struct ListedStream {
     /// The number of the object that ends it, if that was known when the manifest was written. No object before it may
     /// be missing then.
     pub end: Option<u64>,
+    /// The last commit of it that counts, if not all do. It is in the last object before the end.
+    pub end_ts: Option<u64>,
+    /// The database that its objects name, if that is not the graph's own: a restore has copied them (LOG-83).
+    pub database: Option<Uuid>,
 }
 
 /// How a stream ended.

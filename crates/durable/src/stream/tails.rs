@@ -45,14 +45,15 @@ impl LogSource for StreamTails<'_> {
             let first = tail.end_seq.saturating_sub(tail.objects.len() as u64);
             for (object, seq) in tail.objects.iter().zip(first..) {
                 let path = self.home.describe(&stream_name(tail.incarnation, seq));
-                read_object(object, &path, &mut end, each)?;
+                read_object(object, &path, tail.end_ts, &mut end, each)?;
             }
         }
         Ok(end)
     }
 }
 
-/// Shows the records of an object to `each`, and counts it in `end`. The commits come after the last one of `end`.
+/// Shows the records of an object to `each`, without commits after `end_ts`, and counts it in `end`. The commits come after
+/// the last one of `end`.
 ///
 /// # Errors
 ///
@@ -60,6 +61,7 @@ impl LogSource for StreamTails<'_> {
 pub(crate) fn read_object(
     object: &[u8],
     path: &str,
+    end_ts: Option<u64>,
     end: &mut StreamsEnd,
     each: &mut dyn FnMut(Record<'_>, RecordPosition<'_>) -> Result<()>,
 ) -> Result<()> {
@@ -71,22 +73,27 @@ pub(crate) fn read_object(
         return Err(position.damage("expected records, found the end of the stream"));
     };
     let malformed = |malformed| position.damage(format_args!("a record with {malformed}"));
-    let (mut found, mut first_found) = (0, 0);
+    let (mut found, mut first_found, mut last_found) = (0, 0, 0);
     let mut reader = Reader::new(&records);
     while !reader.is_at_end() {
         let record = read_record(reader.bytes().map_err(malformed)?).map_err(malformed)?;
         if let Record::Commit(commit) = &record {
-            if commit.timestamp <= end.last_ts {
-                let what = format!("expected a commit after {}, found one at {}", end.last_ts, commit.timestamp);
+            let before = end.last_ts.max(last_found);
+            if commit.timestamp <= before {
+                let what = format!("expected a commit after {before}, found one at {}", commit.timestamp);
                 return Err(position.damage(what));
             }
-            end.last_ts = commit.timestamp;
+            last_found = commit.timestamp;
             first_found = if found == 0 { commit.timestamp } else { first_found };
             found += 1;
+            if end_ts.is_some_and(|end_ts| commit.timestamp > end_ts) {
+                continue;
+            }
+            end.last_ts = commit.timestamp;
+            end.commits += 1;
         }
         each(record, position)?;
     }
-    let last_found = if found == 0 { 0 } else { end.last_ts };
     if (u64::from(commits), first_ts, last_ts) != (found, first_found, last_found) {
         return Err(position.damage(format_args!(
             "expected {commits} commits from {first_ts} to {last_ts}, found {found} from {first_found} to {last_found}"
@@ -94,7 +101,6 @@ pub(crate) fn read_object(
     }
     end.objects += 1;
     end.bytes += object.len() as u64;
-    end.commits += found;
     Ok(())
 }
 
@@ -129,6 +135,7 @@ mod tests {
             objects: objects.to_vec(),
             end_seq: 5 + objects.len() as u64,
             end: StreamEnd::Fin,
+            end_ts: None,
         };
         let (first, second) = objects.split_at(objects.len() / 2);
         let tails = [tail(2, first), tail(3, second)];

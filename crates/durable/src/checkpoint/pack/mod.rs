@@ -53,7 +53,7 @@ mod write;
 pub(crate) use directory::{PlacedBlock, check_directory};
 pub(crate) use name::BlockName;
 pub use placed::{BlockEntry, list_blocks};
-pub(crate) use placed::{PlacedPackWriter, WrittenPack, check_pack, open_pack};
+pub(crate) use placed::{PlacedPackWriter, WrittenPack, check_pack, list_blocks_in, open_pack};
 pub(crate) use read::PackReader;
 
 const MAGIC: [u8; 8] = *b"MGRVSEG\0";

@@ -104,18 +104,21 @@ impl<'a> PlacedPackWriter<'a> {
             live: blocks.iter().map(|(_, position)| position.bytes()).sum(),
             covers: Covers::of(blocks.iter().map(|(name, _)| (name.kind, name.tablet))),
             path: None,
+            database: None,
         };
         Ok(WrittenPack { entry, blocks })
     }
 }
 
-/// Opens a pack, or a file of format 1, that a manifest names.
+/// Opens a pack, or a file of format 1, that a manifest of this database names. A pack that a restore has copied names the
+/// database that it was copied from (LOG-83).
 pub(crate) fn open_pack<'a, P: Place + ?Sized>(
     place: &'a P,
     pack: &ManifestPack,
     database: Uuid,
 ) -> Result<PackReader<'a>> {
     let name = pack.name();
+    let database = pack.database.unwrap_or(database);
     PackReader::open(place.open_pack(name.path(), pack.bytes)?, name, pack.bytes, database)
 }
 
@@ -156,7 +159,16 @@ pub struct BlockEntry {
 ///
 /// If header, directory or trailer of the pack are damaged. The blocks are not read.
 pub fn list_blocks(disk: &dyn Disk, pack: &ManifestPack, database: Uuid) -> Result<Vec<BlockEntry>> {
-    let mut blocks = open_pack(disk, pack, database)?.blocks;
+    list_blocks_in(disk, pack, database)
+}
+
+/// The blocks of a pack in a directory or a home.
+pub(crate) fn list_blocks_in<P: Place + ?Sized>(
+    place: &P,
+    pack: &ManifestPack,
+    database: Uuid,
+) -> Result<Vec<BlockEntry>> {
+    let mut blocks = open_pack(place, pack, database)?.blocks;
     blocks.sort_unstable_by_key(|(_, position)| position.offset);
     let entry = |(name, position): (BlockName, BlockPosition)| BlockEntry {
         name: name.to_string(),

@@ -110,6 +110,7 @@ fn with_kind(kind: u8) -> (SimDisk, ManifestPack) {
         format: u64::from(FORMAT),
         live: 0,
         covers: crate::manifest::Covers::of(blocks.iter().map(|(name, _)| (name.kind, name.tablet))),
+        database: None,
         path: None,
     };
     let file = disk.create(&entry.path()).unwrap();

@@ -30,7 +30,13 @@ fn numbers(manifest: &[u8]) -> Result<Vec<u64>> {
 impl Manifests for Numbers {
     fn view(&self, _: u64, manifest: &[u8]) -> Result<ManifestView> {
         let numbers = numbers(manifest)?;
-        let stream = |pair: &[u64]| ListedStream { incarnation: pair[0], floor: pair[1], end: self.end_of(pair[0]) };
+        let stream = |pair: &[u64]| ListedStream {
+            incarnation: pair[0],
+            floor: pair[1],
+            end: self.end_of(pair[0]),
+            end_ts: None,
+            database: None,
+        };
         let streams = numbers[1..].chunks(2).map(stream).collect();
         Ok(ManifestView { database: database(), owner: numbers[0], streams })
     }

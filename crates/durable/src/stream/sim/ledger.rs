@@ -164,7 +164,8 @@ mod tests {
         let place = Place { database: database(), incarnation: 1, seq: 1, nonce: [0; 16], previous: 0 };
         let records: Vec<u8> = in_tail.iter().flat_map(|id| id.to_le_bytes()).collect();
         let object = encode(&Header { place, cut_us: 0, content: Content::Records(Batch::default()) }, &records);
-        let tail = StreamTail { incarnation: 1, objects: vec![object.into()], end_seq: 2, end: StreamEnd::Fin };
+        let tail =
+            StreamTail { incarnation: 1, objects: vec![object.into()], end_seq: 2, end: StreamEnd::Fin, end_ts: None };
         let covered = covered.iter().copied().collect();
         let manifest = SimManifest { covered, ..SimManifest::default() }.bytes().into();
         let (database, tails) = (database(), vec![tail]);

@@ -44,7 +44,8 @@ pub(super) struct SimManifests;
 impl Manifests for SimManifests {
     fn view(&self, _: u64, manifest: &[u8]) -> Result<ManifestView> {
         let SimManifest { owner, streams, .. } = SimManifest::read(manifest)?;
-        let listed = |(incarnation, floor)| ListedStream { incarnation, floor, end: None };
+        let listed =
+            |(incarnation, floor)| ListedStream { incarnation, floor, end: None, end_ts: None, database: None };
         Ok(ManifestView { database: database(), owner, streams: streams.into_iter().map(listed).collect() })
     }
 

@@ -20,7 +20,7 @@ struct Owners;
 
 impl Manifests for Owners {
     fn view(&self, _: u64, manifest: &[u8]) -> Result<ManifestView> {
-        let streams = vec![ListedStream { incarnation: 1, floor: 1, end: None }];
+        let streams = vec![ListedStream { incarnation: 1, floor: 1, end: None, end_ts: None, database: None }];
         Ok(ManifestView { database: Uuid::nil(), owner: u64::from(manifest[0]), streams })
     }
 

@@ -44,7 +44,7 @@ impl TestManifests {
 impl Manifests for TestManifests {
     fn view(&self, _: u64, manifest: &[u8]) -> Result<ManifestView> {
         let TestManifest { database, owner, streams } = Self::read(manifest)?;
-        let listed = |incarnation| ListedStream { incarnation, floor: 1, end: None };
+        let listed = |incarnation| ListedStream { incarnation, floor: 1, end: None, end_ts: None, database: None };
         Ok(ManifestView { database, owner, streams: streams.into_iter().map(listed).collect() })
     }
 

@@ -1,0 +1,310 @@
+//! Pins: objects that keep a state of a graph, and the log after it, from collection while somebody reads them.
+//!
+//! ```text
+//! reader:     put pin/ID for manifest N ──▶ read the newest manifest ──▶ kept_from ≤ N? read on
+//!                                                                   └──▶ otherwise delete the pin; N may be gone
+//! collector:  put a manifest with a new kept_from ──▶ list pin/ ──▶ delete what is before kept_from and every pin
+//! ```
+//!
+//! - **LOG-81.** A pin holds once the newest manifest, read after the pin was put, has a `kept_from` at or before the pinned
+//!   manifest. One of the two sees the other: the collector that moves `kept_from` beyond it lists pins after its manifest
+//!   counts.
+//! - **LOG-82.** While a pin holds, its manifest and all later ones stay, with their packs and the streams from their floors
+//!   on. A pin ends with its time, so the pins of dead readers do no harm. A reader that was slower than that finds an object
+//!   missing, and never wrong bytes, because names are not used again.
+//!
+//! An object never changes, so a renewed pin is another object, put before the old one is deleted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mangrove_graph::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::ambient::{draw_uuid, unix_us};
+use crate::checkpoint::home::patiently;
+use crate::home::{Home, HomeErrorKind, Name, WaitHome};
+use crate::manifest::Manifest;
+use crate::states::{newest_manifest, read_manifest};
+
+/// The directory of pins.
+pub const PINS: &str = "pin";
+
+/// How long a pin holds that is not renewed, unless its options say otherwise.
+pub const PIN_TIME: Duration = Duration::from_secs(600);
+
+/// What a pin says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PinText {
+    /// What the pin is for: `backup`, `restore`, …
+    pub what: String,
+    /// The oldest manifest that it keeps.
+    pub manifest: u64,
+    /// When it ends, in microseconds since 1970.
+    pub until: u64,
+    /// Who has put it, for people.
+    pub who: String,
+}
+
+/// How a state is pinned.
+#[derive(Clone, Debug)]
+pub struct PinOptions {
+    /// What the pin is for, in a word.
+    pub what: &'static str,
+    /// How long it holds without being renewed.
+    pub time: Duration,
+    /// How long a request is sent again while the home does not answer.
+    pub patience: Duration,
+}
+
+impl PinOptions {
+    /// A pin for a purpose.
+    pub fn of(what: &'static str, patience: Duration) -> Self {
+        PinOptions { what, time: PIN_TIME, patience }
+    }
+}
+
+/// A pin that this process holds. Dropping it deletes it.
+#[derive(Debug)]
+pub struct Pin {
+    home: Arc<dyn Home>,
+    options: PinOptions,
+    manifest: u64,
+    /// The object, and when it ends. `None`: the home refuses writes to this process, so that nothing is pinned.
+    held: Option<(Name, u64)>,
+}
+
+impl Pin {
+    /// Pins a manifest; `None`: the newest one. Returns the manifest too.
+    ///
+    /// If this process may not write to the home, nothing is pinned, and the manifest may be collected while it is read.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no graph, or if the manifest is not kept.
+    pub fn hold(home: Arc<dyn Home>, wanted: Option<u64>, options: PinOptions) -> Result<(Pin, Manifest)> {
+        let patience = options.patience;
+        loop {
+            let number = match wanted {
+                Some(number) => number,
+                None => newest_manifest(&*home, patience)?.version,
+            };
+            let mut pin = Pin { home: home.clone(), options: options.clone(), manifest: number, held: None };
+            pin.put()?;
+            // LOG-81: after the pin was put.
+            let newest = newest_manifest(&*home, patience)?;
+            if newest.kept_from <= number
+                && let Some(manifest) = read_manifest(&*home, number, patience)?
+            {
+                return Ok((pin, manifest));
+            }
+            if wanted.is_some() {
+                return Err(collected(&*home, number));
+            }
+        }
+    }
+
+    /// Puts a pin that names no manifest, into a home that has none: others see what this process does there.
+    pub(crate) fn mark(home: Arc<dyn Home>, options: PinOptions) -> Result<Pin> {
+        let mut pin = Pin { home, options, manifest: 0, held: None };
+        pin.put()?;
+        Ok(pin)
+    }
+
+    /// The pinned manifest.
+    pub fn manifest(&self) -> u64 {
+        self.manifest
+    }
+
+    /// Renews the pin once a third of its time has passed. Cheap otherwise.
+    ///
+    /// # Errors
+    ///
+    /// If the pin has ended before, so that what it held may be collected; or if the home fails.
+    pub fn renew(&mut self) -> Result<()> {
+        let Some((_, until)) = &self.held else { return Ok(()) };
+        let left_us = until.saturating_sub(unix_us());
+        if left_us == 0 {
+            let message = format!(
+                "the pin of manifest {} in {} has ended before it was renewed, so what it held may be collected: begin again",
+                self.manifest,
+                self.home.describe("")
+            );
+            return Err(Error::new(ErrorKind::Io, message));
+        }
+        let time_us = self.options.time.as_micros() as u64;
+        if left_us > time_us - time_us / 3 {
+            return Ok(());
+        }
+        let old = self.held.take();
+        let put = self.put();
+        if put.is_err() {
+            self.held = old;
+            return put;
+        }
+        if let Some((name, _)) = old {
+            patiently(self.options.patience, || self.home.delete(vec![name.clone()]))?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self) -> Result<()> {
+        let until = unix_us().saturating_add(self.options.time.as_micros() as u64);
+        let text = PinText {
+            what: self.options.what.to_owned(),
+            manifest: self.manifest,
+            until,
+            who: format!("process {}", std::process::id()),
+        };
+        let bytes = serde_json::to_vec(&text).map_err(|error| Error::bug(format!("a pin as text: {error}")))?;
+        let name = Name::new(&format!("{PINS}/{}", draw_uuid().simple()))?;
+        let mut is_refused = false;
+        patiently(self.options.patience, || {
+            match self.home.put_unique(&name, Box::new(bytes::Bytes::from(bytes.clone()))) {
+                Err(error) if error.kind() == HomeErrorKind::Refused => {
+                    is_refused = true;
+                    Ok(())
+                }
+                outcome => outcome,
+            }
+        })?;
+        self.held = (!is_refused).then_some((name, until));
+        Ok(())
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        if let Some((name, _)) = self.held.take() {
+            // If it stays, it ends with its time.
+            let _ = self.home.delete(vec![name]);
+        }
+    }
+}
+
+/// The error for a manifest that is not kept.
+pub(crate) fn collected(home: &dyn Home, number: u64) -> Error {
+    let message = format!(
+        "{} does not keep manifest {number} any more: it was collected. Name a later moment, or keep states for longer",
+        home.describe("")
+    );
+    Error::new(ErrorKind::NotFound, message)
+}
+
+/// The pins in a home that have not ended.
+///
+/// # Errors
+///
+/// If the home fails, or if a pin cannot be read: what it keeps is unknown then.
+pub fn list_pins(home: &dyn Home, patience: Duration) -> Result<Vec<PinText>> {
+    let (directory, now_us) = (Name::new(PINS)?, unix_us());
+    let mut pins = Vec::new();
+    for name in patiently(patience, || home.list(&directory))? {
+        // A pin that was deleted since it was listed keeps nothing.
+        let Some(bytes) = patiently(patience, || home.get(&name))? else { continue };
+        let text: PinText = serde_json::from_slice(&bytes).map_err(|error| {
+            let message = format!(
+                "{} is no pin that this version reads ({error}); delete it if nobody reads the graph",
+                home.describe(name.as_str())
+            );
+            Error::new(ErrorKind::Damaged, message)
+        })?;
+        if text.until > now_us {
+            pins.push(text);
+        }
+    }
+    Ok(pins)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::MemoryHome;
+    use crate::stream::names::manifest_name;
+
+    fn home(kept_from: u64, newest: u64) -> Arc<dyn Home> {
+        let home: Arc<dyn Home> = Arc::new(MemoryHome::new());
+        for number in kept_from..=newest {
+            put(&*home, kept_from, number);
+        }
+        home
+    }
+
+    fn put(home: &dyn Home, kept_from: u64, number: u64) {
+        let mut manifest = Manifest::first_in_home(uuid::Uuid::from_u128(7), 3).next(number);
+        manifest.kept_from = kept_from;
+        home.put_new(&Name::new(&manifest_name(number)).unwrap(), manifest.write_object()).unwrap();
+    }
+
+    fn options(millis: u64) -> PinOptions {
+        PinOptions { time: Duration::from_millis(millis), ..PinOptions::of("test", Duration::ZERO) }
+    }
+
+    fn pinned(home: &Arc<dyn Home>) -> Vec<u64> {
+        list_pins(&**home, Duration::ZERO).unwrap().iter().map(|pin| pin.manifest).collect()
+    }
+
+    #[test]
+    fn a_pin_holds_a_kept_manifest_until_it_is_dropped() {
+        let home = home(3, 5);
+        let (pin, manifest) = Pin::hold(home.clone(), None, options(60_000)).unwrap();
+        assert_eq!((pin.manifest(), manifest.version), (5, 5));
+        let (old, manifest) = Pin::hold(home.clone(), Some(3), options(60_000)).unwrap();
+        assert_eq!((old.manifest(), manifest.version), (3, 3));
+        let gone = Pin::hold(home.clone(), Some(2), options(60_000)).unwrap_err();
+        assert_eq!(gone.kind(), ErrorKind::NotFound, "{gone}");
+        let mut held = pinned(&home);
+        held.sort_unstable();
+        assert_eq!(held, [3, 5], "the pin of manifest 2 is gone");
+        drop((pin, old));
+        assert!(pinned(&home).is_empty());
+    }
+
+    #[test]
+    fn a_pin_is_renewed_by_another_object_and_ends_with_its_time() {
+        let home = home(1, 1);
+        let (mut pin, _) = Pin::hold(home.clone(), None, options(2_000)).unwrap();
+        let first = pin.held.clone();
+        pin.renew().unwrap();
+        assert_eq!(pin.held, first, "less than a third has passed");
+        std::thread::sleep(Duration::from_millis(700));
+        pin.renew().unwrap();
+        assert_ne!(pin.held, first);
+        assert_eq!(pinned(&home), [1]);
+        std::thread::sleep(Duration::from_millis(2_001));
+        assert!(pinned(&home).is_empty(), "it has ended");
+        assert!(pin.renew().unwrap_err().message().contains("has ended"));
+    }
+
+    /// A home that moves `kept_from` on when a pin is put.
+    #[test]
+    fn a_manifest_that_is_collected_while_it_is_pinned_is_not_held() {
+        #[derive(Debug)]
+        struct Racing(Arc<dyn Home>);
+        impl Home for Racing {
+            fn submit(&self, request: crate::home::Request, done: crate::home::Completion) {
+                let is_pin = matches!(&request, crate::home::Request::PutUnique { .. });
+                let numbers = || crate::states::manifest_numbers(&*self.0, Duration::ZERO).unwrap();
+                if is_pin && numbers().last() == Some(&5) {
+                    put(&*self.0, 6, 6);
+                }
+                self.0.submit(request, done);
+            }
+            fn describe(&self, name: &str) -> String {
+                self.0.describe(name)
+            }
+            fn traits(&self) -> crate::home::HomeTraits {
+                self.0.traits()
+            }
+        }
+        let memory = home(4, 5);
+        let racing: Arc<dyn Home> = Arc::new(Racing(memory.clone()));
+        assert!(Pin::hold(racing.clone(), Some(5), options(60_000)).is_err());
+        assert!(pinned(&memory).is_empty());
+        let memory = home(4, 5);
+        let racing: Arc<dyn Home> = Arc::new(Racing(memory.clone()));
+        let (pin, manifest) = Pin::hold(racing, None, options(60_000)).unwrap();
+        assert_eq!((pin.manifest(), manifest.version), (6, 6), "the newest one is pinned instead");
+        assert_eq!(pinned(&memory), [6]);
+    }
+}
