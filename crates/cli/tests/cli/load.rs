@@ -63,7 +63,7 @@ fn errors_name_the_file_and_the_way_out() {
         (vec!["load", &odd], "graph.odd"),
         (vec!["load", &people, &mapping], "--map"),
         (vec!["load", "no-such-folder/"], "no-such-folder"),
-        (vec!["load", &people, "--data", "s3://bucket/graph"], "memory:"),
+        (vec!["load", &people, "--data", "ftp://bucket/graph"], "s3://BUCKET"),
         (vec!["load", &people, "--format", "graphml"], "people.csv"),
     ] {
         let error = fail(1, &args);

@@ -37,7 +37,7 @@ fn what_it_cannot_serve_it_says() {
         (vec!["serve", "--listen", &address], "choose another"),
         (vec!["serve", "--config", &config], "traversal source x"),
         (vec!["serve", "--config", "no-such-file.toml"], "no-such-file.toml"),
-        (vec!["serve", "--data", "s3://bucket/graph"], "`memory:`"),
+        (vec!["serve", "--data", "ftp://bucket/graph"], "s3://BUCKET"),
         (vec!["serve", "--load", "no-such-file.csv"], "no-such-file.csv"),
     ] {
         let error = fail(1, &args);
