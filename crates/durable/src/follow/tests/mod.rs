@@ -223,6 +223,10 @@ fn ids(manager: &TransactionManager) -> BTreeSet<i64> {
     ids.iter().map(|id| if let Value::I64(id) = id { *id } else { panic!("{id:?} was not chosen") }).collect()
 }
 
+/// Pauses of the owner. In memory, it would otherwise write and delete objects faster than any follower reads them.
+const COMMIT_PAUSE: Duration = Duration::from_micros(300);
+const CHECKPOINT_PAUSE: Duration = Duration::from_millis(10);
+
 /// Two promotions under load, each while the owner commits and takes checkpoints on other threads.
 fn run_under_load(seed: u64) -> u64 {
     let mut actor = Actor::new(seed);
@@ -250,12 +254,13 @@ fn run_under_load(seed: u64) -> u64 {
                             }
                             Err(_) => return,
                         }
+                        std::thread::sleep(COMMIT_PAUSE);
                     }
                 });
             }
             scope.spawn(move || {
                 while !is_over.load(Ordering::SeqCst) && owner.checkpoint().is_ok() {
-                    std::thread::sleep(Duration::from_millis(3));
+                    std::thread::sleep(CHECKPOINT_PAUSE);
                 }
             });
             while acknowledged.lock().unwrap().len() < commits_before * life as usize {
