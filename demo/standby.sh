@@ -12,7 +12,7 @@ source conformance/stores/store.sh
 
 mangrove=${1:?usage: standby.sh MANGROVE, the program}
 folder=$(mktemp -d)
-owner= standby=
+owner= standby= server=
 end() {
     for process in $owner $standby; do kill -9 "$process" 2>/dev/null || true; done
     store_kill
@@ -49,19 +49,23 @@ else
 fi
 "$mangrove" generate social --scale-factor 0.03 --data "$address" 2>&1 | grep ' vertices and edges'
 
+# Starts a server; returns when it serves. Its process is in $server.
+serve() { # PORT OPTION
+    "$mangrove" serve "$2" "$address" --listen "127.0.0.1:$1" >"$folder/$1.log" 2>&1 &
+    server=$!
+    # So that the shell does not report the kill.
+    disown $server
+    serving "$1" "$folder/$1.log"
+}
+
 first=$(port) second=$(port)
 begun=$(now)
-"$mangrove" serve --data "$address" --listen "127.0.0.1:$first" >"$folder/owner.log" 2>&1 &
-owner=$!
-# So that the shell does not report the kill.
-disown $owner
-serving "$first" "$folder/owner.log"
+serve "$first" --data
+owner=$server
 say "Its owner serves after $(since "$begun"): mangrove serve --data $address"
 begun=$(now)
-"$mangrove" serve --follow "$address" --listen "127.0.0.1:$second" >"$folder/standby.log" 2>&1 &
-standby=$!
-disown $standby
-serving "$second" "$folder/standby.log"
+serve "$second" --follow
+standby=$server
 say "A standby follows it after $(since "$begun"): mangrove serve --follow $address"
 
 for number in $(seq 20); do ask "$first" "g.addV('visit').property('number', $number).count()" >/dev/null; done

@@ -11,6 +11,11 @@ minio_package=github.com/minio/minio@latest
 store_program() { # NAME
     local name=$1 folder=${CARGO_TARGET_DIR:-$PWD/target}/stores package
     package=${name}_package
+    # The functions below need it.
+    if ! command -v curl >/dev/null; then
+        echo "$folder/$name, nor curl"
+        return 0
+    fi
     command -v "$name" && return 0
     if ! [ -x "$folder/$name" ] && command -v go >/dev/null; then
         mkdir -p "$folder"

@@ -249,9 +249,9 @@ impl Validating {
             self.transaction.shared.counters.read_only.add();
             // The reads of a read-only transaction are durable already.
             if !self.transaction.is_read_only() {
-                let shared = self.transaction.shared.clone();
+                // All its reads are over, so a proof from here on is one for each of them.
+                self.transaction.shared.log.get().map_or(Ok(()), |log| log.admit_read())?;
                 self.acknowledge(unsure_reads)?;
-                shared.log.get().map_or(Ok(()), |log| log.admit_read())?;
             }
             return Ok(info);
         }

@@ -51,7 +51,7 @@ impl TransactionManager {
     }
 
     /// Lets transactions of a graph that follows expire when they are older than this many milliseconds and hold a
-    /// commit back (TXN-26); 0: never. Does nothing if somebody has changed `max_snapshot_age_ms`.
+    /// commit back (TXN-26); 0: never. Does nothing if a client has set `max_snapshot_age_ms`.
     pub fn set_follower_snapshot_age_ms(&self, age_ms: u64) {
         let before = self.shared().following.snapshot_age_ms.swap(age_ms, Ordering::Relaxed);
         let setting = &self.shared().settings.max_snapshot_age_ms;

@@ -12,7 +12,7 @@ use crate::sync::{AtomicBool, Mutex, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct Following {
     is_on: AtomicBool,
-    /// What was put into `max_snapshot_age_ms` because the graph follows. Another value there is somebody's choice.
+    /// What was put into `max_snapshot_age_ms` because the graph follows. Another value there was set by a client.
     pub(crate) snapshot_age_ms: std::sync::atomic::AtomicU64,
     /// The owner, as clients are told.
     owner: Mutex<String, rank::FollowedOwner>,

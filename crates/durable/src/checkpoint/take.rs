@@ -51,7 +51,7 @@ pub struct CheckpointReport {
     pub live_bytes: u64,
 }
 
-/// What a checkpoint that somebody asks for has for other programs, besides what recovery needs.
+/// The forms for other programs that the caller of a checkpoint asks for. Recovery needs none of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CheckpointForms {
     /// Whether this checkpoint and later ones have topology blocks; `None`: as the last one.

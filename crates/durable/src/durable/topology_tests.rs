@@ -125,7 +125,7 @@ fn blocks_go_and_come_with_the_option() {
     let durable = open(&disk, false);
     assert_eq!((work(&durable, &mut actor), newest().topology, verified(&disk)), (0, None, 0));
     drop(durable);
-    // Nothing has changed in the graph, and the blocks are written all the same.
+    // No transaction has changed the graph. The checkpoint still writes the blocks.
     let durable = open(&disk, true);
     let report = durable.checkpoint().unwrap().unwrap();
     assert_eq!((report.pages, report.topology_blocks), (0, verified(&disk)));

@@ -1,7 +1,7 @@
 //! The objects of the streams in a home, for the feed.
 //!
 //! A stream's objects are read in order until the one that ends it, then the next stream that the newest manifest
-//! lists. An object that is there, with all before it, is durable: whoever takes the graph over reads it (F3 in
+//! lists. An object that is there, with all before it, is durable: every successor of its owner reads it (F3 in
 //! [`crate::stream`]). So a reader needs no word from the owner.
 //!
 //! - **LOG-94.** A reader goes from one stream to the next only if no other stream lies between them, or if all commits

@@ -384,7 +384,7 @@ fn a_position_before_the_log_that_is_kept_is_an_error_that_names_the_oldest_one(
     durable.checkpoint().unwrap();
     (0..400).for_each(|_| writer.write(durable.manager()));
     durable.checkpoint().unwrap();
-    // The segments that the slow reader would come to are gone, or used again.
+    // The log has removed the segments that the slow reader has to read next, or has used them again.
     let error = loop {
         match slow.next() {
             Ok(Some(_)) => {}

@@ -60,7 +60,7 @@ impl Manifests for FollowedManifests<'_> {
 
 impl Tail {
     /// Takes the graph over, and redoes what is left of the streams. After an error it can go on following, and try again:
-    /// whoever is the owner then has ended the streams before it.
+    /// the owner at that time has ended all earlier streams.
     pub(super) fn take_over(&mut self) -> Result<OwnedGraph> {
         let options = self.options.graph.clone();
         let mut attempt = 1;

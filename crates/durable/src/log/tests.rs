@@ -602,7 +602,7 @@ fn indexes_are_in_the_log() {
             Record::Names(names) => assert_eq!(names.keys, ["name"]),
             Record::Moment(_) => {}
             Record::Commit(_) | Record::Rules(_) | Record::Before(_) | Record::Identities(_) => {
-                panic!("nobody committed, or made rules")
+                panic!("the test has made no commit and no rule")
             }
         }
         Ok(())

@@ -7,7 +7,7 @@
 //! `INC` and `C` are incarnation and counter, as in the names of packs (LOG-28), and share their numbers (LOG-33). `HHHHHHHH` is
 //! the CRC32C of the rest of the name, without the extension.
 //!
-//! How elements become Parquet is not known here: whoever opens the graph brings a [`ColumnsFormat`]. A checkpoint with open columns
+//! How elements become Parquet is not known here: the program that opens the graph gives it a [`ColumnsFormat`]. A checkpoint with open columns
 //! writes a file for each label set that has elements, all from its snapshot. The manifest names them with the
 //! timestamp of that snapshot. Later checkpoints without open columns go on to name the same files.
 //!

@@ -42,7 +42,7 @@ pub struct PageLists {
     pub live: SlotSet,
     /// The edges that leave a vertex, in no order.
     pub outgoing: Vec<ListEntry>,
-    /// The edges that come to a vertex, in no order.
+    /// The edges whose target is the vertex, in any order.
     pub incoming: Vec<ListEntry>,
 }
 
