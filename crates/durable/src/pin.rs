@@ -1,4 +1,4 @@
-//! Pins: objects that keep a state of a graph, and the log after it, from collection while somebody reads them.
+//! Pins: objects that keep a state of a graph, and the log after it, from collection while a process reads them.
 //!
 //! ```text
 //! reader:     put pin/ID for manifest N ──▶ read the newest manifest ──▶ kept_from ≤ N? read on
@@ -204,7 +204,7 @@ pub fn list_pins(home: &dyn Home, patience: Duration) -> Result<Vec<PinText>> {
         let Some(bytes) = patiently(patience, || home.get(&name))? else { continue };
         let text: PinText = serde_json::from_slice(&bytes).map_err(|error| {
             let message = format!(
-                "{} is no pin that this version reads ({error}); delete it if nobody reads the graph",
+                "{} is no pin that this version reads ({error}); delete it if no backup, restore or follower uses the graph",
                 home.describe(name.as_str())
             );
             Error::new(ErrorKind::Damaged, message)

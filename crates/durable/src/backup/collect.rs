@@ -17,7 +17,7 @@ use crate::stream::names::{stream_name, stream_place};
 /// Names that are deleted by one request.
 const DELETED_AT_A_TIME: usize = 1_000;
 
-/// Deletes all backups but the newest, unless somebody else uses the home. Returns how many were deleted, and what else
+/// Deletes all backups but the newest, unless another process uses the home. Returns how many were deleted, and what else
 /// uses the home.
 pub(super) fn keep_newest(home: &Arc<dyn Home>, keep: u64, patience: Duration) -> Result<(u64, Option<String>)> {
     let mut pin = Pin::mark(home.clone(), PinOptions::of(COLLECTION, patience))?;

@@ -174,7 +174,7 @@ impl Checked<'_> {
         check_open_forms(self.place, manifest, threads, compare)
     }
 
-    /// The claim of the owner of a manifest. A graph that nobody has opened has none.
+    /// The claim of the owner of a manifest. A graph that was never opened has none.
     fn claim(&self, manifest: &Manifest) -> Result<()> {
         let name = node_name(manifest.epoch());
         let place = Name::new(&name)?;
