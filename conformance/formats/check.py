@@ -15,21 +15,10 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from counted import Checks
+
 READER = HERE / "read_neighbours.py"
-
-
-class Checks:
-    """Counts checks, and prints those that fail."""
-
-    def __init__(self):
-        self.passed, self.failed = 0, 0
-
-    def equal(self, what, found, expected):
-        if found == expected:
-            self.passed += 1
-            return
-        self.failed += 1
-        print(f"FAILED {what}: {str(found)[:300]}, expected {str(expected)[:300]}")
 
 
 def mangrove(*arguments):
