@@ -58,6 +58,15 @@ impl TransactionManager {
         let _ = setting.compare_exchange(before, age_ms, Ordering::Relaxed, Ordering::Relaxed);
     }
 
+    /// Ends all transactions, after the process has loaded the graph again into another store because the follower of this
+    /// one lacks commits for good (TXN-27). Calls that are under way end as they would have.
+    pub fn replaced(&self) {
+        let shared = self.shared();
+        shared.following.replace();
+        // An expired entry holds no collector back once it was forgotten, and there is nothing left to collect for.
+        drop(shared.status.expire(u64::MAX));
+    }
+
     /// Fails with `ReadOnly` if the graph follows another process. What would write asks this before it does anything: a
     /// name that it added to the catalog could be one that the owner adds under another number.
     #[inline]

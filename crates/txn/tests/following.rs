@@ -173,6 +173,27 @@ fn every_snapshot_of_a_follower_is_one_of_the_owner() {
 }
 
 #[test]
+fn transactions_of_a_follower_that_was_replaced_begin_again_elsewhere() {
+    let mut owner = Owner::new(7);
+    let (manager, mut follower) = follower();
+    (0..20).for_each(|_| drop(owner.history.transaction()));
+    for (ts, images) in std::mem::take(&mut *owner.commits.lock()) {
+        follower.apply(ts, &images).unwrap();
+    }
+    let (reader, writer) = (manager.begin_read().unwrap(), begin(&manager));
+    assert!(!is_expired(&reader));
+    manager.replaced();
+    for error in [
+        reader.count_vertices(&LabelFilter::Any, Share::ALL).unwrap_err(),
+        writer.commit().unwrap_err(),
+        manager.begin_read().unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Expired, "{error}");
+        assert!(error.message().contains("loaded the graph again"), "{error}");
+    }
+}
+
+#[test]
 fn a_follower_becomes_the_owner_and_another_one_follows_it() {
     for seed in 100..100 + mangrove_testdata::case_count(6) {
         let mut owner = Owner::new(seed);
