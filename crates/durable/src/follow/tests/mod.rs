@@ -18,6 +18,7 @@ use crate::testing::{Actor, Dump, dump, dump_now, quiet};
 
 mod cases;
 mod pins;
+mod speed;
 
 fn options() -> FollowOptions {
     FollowOptions {
