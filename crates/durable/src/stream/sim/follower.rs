@@ -16,9 +16,10 @@ use super::ledger::{Checked, Ledger, Violation, commits_of};
 use super::manifest::{CommitId, SimManifest, database};
 use super::rules::FollowRules;
 use crate::home::Put;
-use crate::pin::PINS;
 
 const MS: u64 = 1_000;
+/// The directory of pins.
+pub(super) const PINS: &str = "pin";
 /// How long a pin holds that is not renewed.
 pub(super) const PIN_US: u64 = 3_000 * MS;
 /// The pause after a request that failed, and after a look for the next object that found none.

@@ -15,14 +15,13 @@ use super::super::manifest_put::{ManifestOutcome, ManifestPut};
 use super::super::names::{MANIFESTS, STREAMS, manifest_name, manifest_number, stream_name, stream_place};
 use super::super::writer::{Action, HandedOver, ReadPermit, StreamFloor, StreamStart, Writer, WriterOptions};
 use super::super::{Answer, Now, Request, Rules, Step};
-use super::follower::{Following, pin_of};
+use super::follower::{Following, PINS, pin_of};
 use super::ledger::{Checked, Ledger, Violation};
 use super::manifest::{CommitId, SimManifest, SimManifests, database};
 use super::rules::FollowRules;
 use super::store::{Ask, Heard};
 use crate::home::settle::{Settle, SettleStep};
 use crate::home::{HomeError, HomeErrorKind};
-use crate::pin::PINS;
 
 /// Reads that wait at an owner.
 const READS_MAX: usize = 8;
