@@ -19,7 +19,7 @@ use mangrove_txn::{DatedStatistics, TransactionCounters, TransactionManager, Tra
 
 use crate::bulk::{self, LoadOptions, LoadProgress, LoadReport};
 use crate::files::FileAccess;
-use crate::home::{Home, OpenDirectory, home_options};
+use crate::home::{Home, OpenDirectory};
 use crate::open_home::OpenHome;
 use crate::options::{DatabaseOptions, QueryOptions};
 use crate::query::plans::{KeptPlan, PlanCacheReport, prepare_to_explain};
@@ -99,7 +99,7 @@ impl Database {
             return Ok(Self::with_options(options));
         }
         if address::is_address(location) {
-            let home = OpenHome::own(address::open(location)?, &home_options(options), progress)?;
+            let home = OpenHome::own(address::open(location)?, options, progress)?;
             return Ok(Self::in_home(options, home));
         }
         let home = OpenDirectory::open(directory_of(location)?, options, progress)?;
@@ -137,7 +137,7 @@ impl Database {
         options: &DatabaseOptions,
         progress: &(dyn Fn(RecoveryProgress) + Sync),
     ) -> Result<Self> {
-        let home = OpenHome::follow(address::open(address)?, home_options(options), progress)?;
+        let home = OpenHome::follow(address::open(address)?, options, progress)?;
         Ok(Self::in_home(options, home))
     }
 
@@ -158,6 +158,40 @@ impl Database {
                 "only a server that follows the owner of a graph can be promoted (`mangrove serve --follow ADDRESS`)",
             )),
         }
+    }
+
+    /// Why a process that followed the owner of its graph follows it no more, and must load the graph again
+    /// ([`Database::follow_again`]): commits are missing, or a promotion has failed half-way. `None` if all is well.
+    pub fn stopped_following(&self) -> Option<Error> {
+        match &self.inner.home {
+            Home::Objects(home) => home.stopped_following(),
+            _ => None,
+        }
+    }
+
+    /// Loads the graph from its home once more, and follows its owner with the new copy. The new handle has the settings of
+    /// this one. This one keeps serving reads of the old copy until [`Database::replaced`]; until then the process has
+    /// both in memory.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Database::follow`]; and `Unsupported` for a graph that is in no home.
+    pub fn follow_again(&self) -> Result<Database> {
+        let Home::Objects(home) = &self.inner.home else {
+            return Err(Error::unsupported("only a graph in a home of objects is followed"));
+        };
+        let (home, options) = home.follow_again()?;
+        let again = Self::in_home(&options, home);
+        again.inner.numeric_ids.store(self.inner.numeric_ids.load(Ordering::Relaxed), Ordering::Relaxed);
+        *again.inner.files.lock() = self.inner.files();
+        self.config().iter().try_for_each(|(name, value)| again.configure(name, value))?;
+        Ok(again)
+    }
+
+    /// Ends the transactions of this handle's graph, which another handle replaces ([`Database::follow_again`]): each fails
+    /// at its next call with `Expired`, and none begins.
+    pub fn replaced(&self) {
+        self.inner.manager.replaced();
     }
 
     /// What is known about the following of the owner; `None` if this process follows none.

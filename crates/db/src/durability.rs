@@ -13,7 +13,7 @@ use mangrove_durable::stream::log::{ObjectLogState, ObjectLogStatus};
 use mangrove_graph::{Error, Result};
 use uuid::Uuid;
 
-use crate::home::{Home, OpenDirectory, home_options};
+use crate::home::{Home, OpenDirectory};
 use crate::open_home::{OpenHome, RoleReport, state_name};
 use crate::options::DatabaseOptions;
 use crate::recovery::{Recovery, of_summary};
@@ -198,7 +198,7 @@ impl Database {
     /// Takes over or creates the graph in a home of the caller, for tests on homes that fail on demand.
     #[doc(hidden)]
     pub fn open_in(home: Arc<dyn mangrove_durable::home::Home>, options: &DatabaseOptions) -> Result<Self> {
-        let home = OpenHome::own(home, &home_options(options), &|_| {})?;
+        let home = OpenHome::own(home, options, &|_| {})?;
         Ok(Self::assemble(options, home.manager().clone(), Home::Objects(Box::new(home))))
     }
 

@@ -17,20 +17,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mangrove_durable::disk::{Disk, DiskError, LocalDisk};
-use mangrove_durable::durable::{Durable, DurableOptions};
-use mangrove_durable::durable_home::DurableHomeOptions;
+use mangrove_durable::durable::Durable;
 use mangrove_durable::lock::DirectoryLock;
 use mangrove_durable::manifest::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR};
 use mangrove_durable::open::columns::OPEN_DIR;
 use mangrove_durable::reading;
 use mangrove_durable::recovery::RecoveryProgress;
-use mangrove_durable::stream::log::ObjectLogOptions;
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_txn::TransactionManager;
 
-use crate::columns::ParquetColumns;
+use crate::durable_options::durable_options;
 use crate::open_home::OpenHome;
-use crate::options::{DatabaseOptions, DurabilityOptions};
+use crate::options::DatabaseOptions;
 use crate::recovery::{Recovery, of_summary};
 
 /// The entries that a database's directory may have.
@@ -90,44 +88,6 @@ impl Home {
         let (disk, lock) = enter_to_read(directory)?;
         let (manager, recovery) = reading::open_to_read(&disk, &durable_options(options), progress)?;
         Ok((manager, Home::ReadOnly { recovery: of_summary(&recovery), _lock: lock }))
-    }
-}
-
-/// The options of a database in a home of objects.
-pub(crate) fn home_options(options: &DatabaseOptions) -> DurableHomeOptions {
-    let DurabilityOptions { object_log, retention, create, ref log, .. } = options.durability;
-    // One setting for graphs in both.
-    let log = ObjectLogOptions { feed: log.feed, ..object_log };
-    DurableHomeOptions { graph: durable_options(options), log, retention, create, ..DurableHomeOptions::default() }
-}
-
-fn durable_options(options: &DatabaseOptions) -> DurableOptions {
-    let DurabilityOptions {
-        log,
-        checkpoint_log_bytes,
-        checkpoint_after,
-        open_topology,
-        open_columns,
-        recovery_threads,
-        new_database,
-        create: _,
-        object_log: _,
-        retention: _,
-    } = options.durability.clone();
-    DurableOptions {
-        tablet_count: options.tablet_count,
-        memory_limit_bytes: options.memory_limit_bytes,
-        memory_budget: options.memory_budget.clone(),
-        sizes: options.sizes,
-        log,
-        checkpoint_log_bytes,
-        checkpoint_after,
-        open_topology,
-        columns: Some(Arc::new(ParquetColumns)),
-        open_columns,
-        recovery_threads,
-        new_database,
-        ..DurableOptions::default()
     }
 }
 

@@ -34,7 +34,7 @@
 //! | scripts | [`script`] | `transaction`, `retry` |
 //! | services of `call()` | [`services`] | `management`, `schema`, `upsert`, `durability` |
 //! | loading | `bulk`, `load_sink`, `upsert`, `files` | `state` |
-//! | directories, homes | `home`, `open_home`, `columns`, `recovery`, `durability`, `backup`, `inspect`, `verify` | `options`, `state` |
+//! | directories, homes | `home`, `open_home`, `durable_options`, `columns`, `recovery`, `durability`, `backup`, `inspect`, `verify` | `options`, `state` |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -45,6 +45,7 @@ mod changes;
 mod columns;
 mod database;
 mod durability;
+mod durable_options;
 mod files;
 mod gauges;
 mod home;
@@ -81,7 +82,7 @@ pub use mangrove_durable::checkpoint::CheckpointReport;
 pub use mangrove_durable::disk::{Disk, SimDisk};
 pub use mangrove_durable::durable::CheckpointStatus;
 pub use mangrove_durable::feed::{FeedContent, FeedPosition};
-pub use mangrove_durable::follow::{FollowRequests, FollowState, FollowStatus, FollowTrouble};
+pub use mangrove_durable::follow::{FollowPinState, FollowRequests, FollowState, FollowStatus, FollowTrouble};
 pub use mangrove_durable::home::address::is_address as is_home_address;
 pub use mangrove_durable::log::read::{LogEnd, TornTail};
 pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIME_BOUNDS_US};

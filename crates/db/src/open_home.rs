@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use mangrove_durable::checkpoint::{CheckpointForms, CheckpointReport};
 use mangrove_durable::durable::CheckpointStatus;
-use mangrove_durable::durable_home::{DurableHome, DurableHomeOptions};
-use mangrove_durable::follow::{FollowOptions, FollowState, FollowStatus, FollowingHome};
+use mangrove_durable::durable_home::DurableHome;
+use mangrove_durable::follow::{FollowOptions, FollowPinState, FollowState, FollowStatus, FollowingHome};
 use mangrove_durable::home::Home;
 use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_durable::stream::log::ObjectLogStatus;
@@ -15,6 +15,8 @@ use mangrove_txn::TransactionManager;
 use parking_lot::RwLock;
 use uuid::Uuid;
 
+use crate::durable_options::home_options;
+use crate::options::DatabaseOptions;
 use crate::recovery::{Recovery, of_summary};
 
 /// How long closing a graph waits until its home has confirmed the end of the log.
@@ -27,6 +29,8 @@ pub(crate) struct OpenHome {
     database: Uuid,
     /// Its address, for messages.
     address: String,
+    /// The options that it was opened with.
+    options: DatabaseOptions,
     recovery: Recovery,
     /// Held for writing only to change the role, and for reading while a checkpoint is taken.
     role: RwLock<Role>,
@@ -53,16 +57,17 @@ impl OpenHome {
     /// Takes over or creates the database in a home.
     pub(crate) fn own(
         home: Arc<dyn Home>,
-        options: &DurableHomeOptions,
+        options: &DatabaseOptions,
         progress: &(dyn Fn(RecoveryProgress) + Sync),
     ) -> Result<Self> {
         let address = address_of(&*home);
-        let durable = DurableHome::open(home.clone(), options, progress)?;
+        let durable = DurableHome::open(home.clone(), &home_options(options), progress)?;
         Ok(OpenHome {
             manager: durable.manager().clone(),
             home,
             database: durable.database(),
             address,
+            options: options.clone(),
             recovery: of_summary(durable.recovery()),
             role: RwLock::new(Role::Owner(durable)),
         })
@@ -71,17 +76,25 @@ impl OpenHome {
     /// Follows the owner of the database in a home.
     pub(crate) fn follow(
         home: Arc<dyn Home>,
-        options: DurableHomeOptions,
+        options: &DatabaseOptions,
         progress: &(dyn Fn(RecoveryProgress) + Sync),
     ) -> Result<Self> {
         let address = address_of(&*home);
-        let options = FollowOptions { graph: options, ..FollowOptions::default() };
-        let following = FollowingHome::open(home.clone(), &options, progress)?;
+        let of_follower = FollowOptions { graph: home_options(options), ..FollowOptions::default() };
+        let following = FollowingHome::open(home.clone(), &of_follower, progress)?;
+        if following.status().pin == FollowPinState::Refused {
+            tracing::warn!(
+                place = address,
+                "this process may not write to the home, so it pins nothing: if it is paused for long, the owner may delete what \
+                 was not read, and the graph must be loaded again"
+            );
+        }
         Ok(OpenHome {
             manager: following.manager().clone(),
             home,
             database: following.database(),
             address,
+            options: options.clone(),
             recovery: of_summary(following.recovery()),
             role: RwLock::new(Role::Following(following)),
         })
@@ -132,6 +145,22 @@ impl OpenHome {
             RoleReport::Following(status) => Some(status),
             RoleReport::Owner { .. } | RoleReport::Lost(_) => None,
         }
+    }
+
+    /// Why this process must follow the graph with another store; `None` if it follows, or is the owner.
+    pub(crate) fn stopped_following(&self) -> Option<Error> {
+        match self.report() {
+            RoleReport::Following(FollowStatus { state: FollowState::Stopped { error }, .. }) => {
+                (error.kind() == ErrorKind::Closed).then_some(error)
+            }
+            RoleReport::Lost(error) => Some(error),
+            RoleReport::Following(_) | RoleReport::Owner { .. } => None,
+        }
+    }
+
+    /// Follows the owner of the same graph, with another store.
+    pub(crate) fn follow_again(&self) -> Result<(Self, DatabaseOptions)> {
+        Ok((OpenHome::follow(self.home.clone(), &self.options, &|_| {})?, self.options.clone()))
     }
 
     /// Takes a checkpoint, as the owner.

@@ -12,8 +12,8 @@
 //! - **LOG-82.** While a pin holds, its manifest and all later ones stay, with their packs and the streams from their floors
 //!   on. A pin ends with its time, so the pins of dead readers do no harm. A reader that was slower than that finds an object
 //!   missing, and never wrong bytes, because names are not used again.
-//!
-//! An object never changes, so a renewed pin is another object, put before the old one is deleted.
+//! - **LOG-76.** A pin moves by another object, which is put before the old one is deleted: an object never changes. So a
+//!   collector that has listed a pin and does not find it lists again: the pin may have moved after the list.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +32,9 @@ pub const PINS: &str = "pin";
 
 /// How long a pin holds that is not renewed, unless its options say otherwise.
 pub const PIN_TIME: Duration = Duration::from_secs(600);
+
+/// How often pins are listed again because one of them has moved meanwhile.
+const LISTS_MAX: u32 = 100;
 
 /// What a pin says.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -70,6 +73,8 @@ pub struct Pin {
     home: Arc<dyn Home>,
     options: PinOptions,
     manifest: u64,
+    /// False once it has ended before it was put again.
+    is_unbroken: bool,
     /// The object, and when it ends. `None`: the home refuses writes to this process, so that nothing is pinned.
     held: Option<(Name, u64)>,
 }
@@ -89,7 +94,8 @@ impl Pin {
                 Some(number) => number,
                 None => newest_manifest(&*home, patience)?.version,
             };
-            let mut pin = Pin { home: home.clone(), options: options.clone(), manifest: number, held: None };
+            let mut pin =
+                Pin { home: home.clone(), options: options.clone(), manifest: number, is_unbroken: true, held: None };
             pin.put()?;
             // LOG-81: after the pin was put.
             let newest = newest_manifest(&*home, patience)?;
@@ -106,14 +112,62 @@ impl Pin {
 
     /// Puts a pin that names no manifest, into a home that has none: others see what this process does there.
     pub(crate) fn mark(home: Arc<dyn Home>, options: PinOptions) -> Result<Pin> {
-        let mut pin = Pin { home, options, manifest: 0, held: None };
+        let mut pin = Pin { home, options, manifest: 0, is_unbroken: true, held: None };
         pin.put()?;
         Ok(pin)
+    }
+
+    /// Puts a pin of a manifest. It holds if the newest manifest, read after this, keeps the pinned one (LOG-81).
+    pub(crate) fn put_for(home: Arc<dyn Home>, manifest: u64, options: PinOptions) -> Result<Pin> {
+        let mut pin = Pin { home, options, manifest, is_unbroken: true, held: None };
+        pin.put()?;
+        Ok(pin)
+    }
+
+    /// From now on, each call makes one attempt.
+    pub(crate) fn without_patience(mut self) -> Self {
+        self.options.patience = Duration::ZERO;
+        self
     }
 
     /// The pinned manifest.
     pub fn manifest(&self) -> u64 {
         self.manifest
+    }
+
+    /// Returns false if the home refuses writes to this process, so that nothing is pinned.
+    pub fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Pins a later manifest instead, which the pin kept until now.
+    ///
+    /// # Errors
+    ///
+    /// If the home fails. Then the pin stays where it was.
+    pub(crate) fn move_to(&mut self, manifest: u64) -> Result<()> {
+        if self.held.is_none() {
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut self.manifest, manifest);
+        self.put_again().inspect_err(|_| self.manifest = before)
+    }
+
+    /// Returns true if it is held and has been since it was put: everything that it keeps is there.
+    pub(crate) fn is_unbroken(&self) -> bool {
+        self.is_unbroken && self.is_held() && !self.has_ended()
+    }
+
+    /// Returns true if the pin has ended because nobody has renewed it.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.held.as_ref().is_some_and(|(_, until)| *until <= unix_us())
+    }
+
+    /// Returns true if a third of the time has passed.
+    pub(crate) fn is_due(&self) -> bool {
+        let time_us = self.options.time.as_micros() as u64;
+        let is_short = |until: u64| until.saturating_sub(unix_us()) <= time_us - time_us / 3;
+        self.held.as_ref().is_some_and(|(_, until)| is_short(*until))
     }
 
     /// Renews the pin once a third of its time has passed. Cheap otherwise.
@@ -122,9 +176,7 @@ impl Pin {
     ///
     /// If the pin has ended before, so that what it held may be collected; or if the home fails.
     pub fn renew(&mut self) -> Result<()> {
-        let Some((_, until)) = &self.held else { return Ok(()) };
-        let left_us = until.saturating_sub(unix_us());
-        if left_us == 0 {
+        if self.has_ended() {
             let message = format!(
                 "the pin of manifest {} in {} has ended before it was renewed, so what it held may be collected: begin again",
                 self.manifest,
@@ -132,18 +184,22 @@ impl Pin {
             );
             return Err(Error::new(ErrorKind::Io, message));
         }
-        let time_us = self.options.time.as_micros() as u64;
-        if left_us > time_us - time_us / 3 {
-            return Ok(());
-        }
+        if self.is_due() { self.put_again() } else { Ok(()) }
+    }
+
+    /// Puts the pin under another name, and deletes the old one then (LOG-76).
+    fn put_again(&mut self) -> Result<()> {
         let old = self.held.take();
         let put = self.put();
-        if put.is_err() {
+        if put.is_err() || self.held.is_none() {
+            // The old one keeps what it can until it ends.
             self.held = old;
             return put;
         }
-        if let Some((name, _)) = old {
-            patiently(self.options.patience, || self.home.delete(vec![name.clone()]))?;
+        if let Some((name, until)) = old {
+            self.is_unbroken &= until > unix_us();
+            // If it stays, it ends with its time, and keeps more than is needed until then.
+            let _ = self.home.delete(vec![name]);
         }
         Ok(())
     }
@@ -197,11 +253,32 @@ pub(crate) fn collected(home: &dyn Home, number: u64) -> Error {
 ///
 /// If the home fails, or if a pin cannot be read: what it keeps is unknown then.
 pub fn list_pins(home: &dyn Home, patience: Duration) -> Result<Vec<PinText>> {
-    let (directory, now_us) = (Name::new(PINS)?, unix_us());
+    pins_and_ended(home, patience).map(|(pins, _)| pins)
+}
+
+/// The pins in a home that have not ended, and the names of those that have: they keep nothing, and may be deleted.
+pub(crate) fn pins_and_ended(home: &dyn Home, patience: Duration) -> Result<(Vec<PinText>, Vec<Name>)> {
+    let directory = Name::new(PINS)?;
+    for _ in 0..LISTS_MAX {
+        // Before the list: a pin that has ended by then and was renewed in time is in the list under another name.
+        let now_us = unix_us();
+        let listed = patiently(patience, || home.list(&directory))?;
+        if let Some(found) = read_pins(home, &listed, patience)? {
+            let (pins, ended): (Vec<_>, Vec<_>) =
+                found.into_iter().zip(listed).partition(|(pin, _)| pin.until > now_us);
+            let pins = pins.into_iter().map(|(pin, _)| pin).collect();
+            return Ok((pins, ended.into_iter().map(|(_, name)| name).collect()));
+        }
+    }
+    let message = format!("the pins in {} change faster than they are read; try again", home.describe(PINS));
+    Err(Error::new(ErrorKind::Io, message))
+}
+
+/// Reads pins; `None` if one of them is gone (LOG-76).
+fn read_pins(home: &dyn Home, listed: &[Name], patience: Duration) -> Result<Option<Vec<PinText>>> {
     let mut pins = Vec::new();
-    for name in patiently(patience, || home.list(&directory))? {
-        // A pin that was deleted since it was listed keeps nothing.
-        let Some(bytes) = patiently(patience, || home.get(&name))? else { continue };
+    for name in listed {
+        let Some(bytes) = patiently(patience, || home.get(name))? else { return Ok(None) };
         let text: PinText = serde_json::from_slice(&bytes).map_err(|error| {
             let message = format!(
                 "{} is no pin that this version reads ({error}); delete it if no backup, restore or follower uses the graph",
@@ -209,11 +286,9 @@ pub fn list_pins(home: &dyn Home, patience: Duration) -> Result<Vec<PinText>> {
             );
             Error::new(ErrorKind::Damaged, message)
         })?;
-        if text.until > now_us {
-            pins.push(text);
-        }
+        pins.push(text);
     }
-    Ok(pins)
+    Ok(Some(pins))
 }
 
 #[cfg(test)]
@@ -274,6 +349,35 @@ mod tests {
         std::thread::sleep(Duration::from_millis(2_001));
         assert!(pinned(&home).is_empty(), "it has ended");
         assert!(pin.renew().unwrap_err().message().contains("has ended"));
+    }
+
+    #[test]
+    fn a_pin_that_moves_while_a_collector_reads_is_seen() {
+        /// A home whose pin moves after each list of pins, twice.
+        #[derive(Debug)]
+        struct Moving(Arc<dyn Home>, parking_lot::Mutex<(Pin, u64)>);
+        impl Home for Moving {
+            fn submit(&self, request: crate::home::Request, done: crate::home::Completion) {
+                let is_list =
+                    matches!(&request, crate::home::Request::List { directory } if directory.as_str() == PINS);
+                self.0.submit(request, done);
+                let (pin, moves) = &mut *self.1.lock();
+                if is_list && *moves < 2 {
+                    *moves += 1;
+                    pin.move_to(3 + *moves).unwrap();
+                }
+            }
+            fn describe(&self, name: &str) -> String {
+                self.0.describe(name)
+            }
+            fn traits(&self) -> crate::home::HomeTraits {
+                self.0.traits()
+            }
+        }
+        let memory = home(3, 5);
+        let (pin, _) = Pin::hold(memory.clone(), Some(3), options(60_000)).unwrap();
+        let moving: Arc<dyn Home> = Arc::new(Moving(memory, parking_lot::Mutex::new((pin, 0))));
+        assert_eq!(pinned(&moving), [5]);
     }
 
     /// A home that moves `kept_from` on when a pin is put.

@@ -63,6 +63,9 @@ pub struct Validating {
     validation: Option<Validation>,
     /// The schema rules it was checked by before its timestamp was drawn; absent if it wrote nothing.
     rules: Option<RulesInForce>,
+    /// Timestamps before its own that were drawn and are finished after it: those of commits that a follower has redone in
+    /// this transaction (TXN-25). Empty for every other transaction.
+    redone_before: std::ops::Range<u64>,
     /// Its reserved space in the log, until it is decided. Absent if there is no log, or nothing to log.
     prepared: Option<Box<dyn PreparedCommit>>,
     progress: CommitProgress,
@@ -129,8 +132,9 @@ impl Transaction {
         });
         let timestamp = latest.max(self.begin_ts());
         let (prepared, progress) = (None, CommitProgress::Undrawn);
+        let (rules, redone_before) = (None, 0..0);
         let mut validating =
-            Validating { transaction: self, log, timestamp, validation, rules: None, prepared, progress };
+            Validating { transaction: self, log, timestamp, validation, rules, redone_before, prepared, progress };
         if !validating.log.is_empty() {
             validating.draw()?;
         }
@@ -148,13 +152,16 @@ impl Validating {
             self.abort(cause);
             return Err(abort_error(cause));
         }
-        if !self.transaction.is_redone() {
+        if self.transaction.redone_at().is_none() {
             self.check_rules(self.transaction.shared.store.rules())?;
         }
         self.prepare()?;
         let shared = &self.transaction.shared;
         let entry = self.transaction.entry();
         let oldest = || shared.status.oldest_validated(&shared.recent);
+        if let Some(ts) = self.transaction.redone_at() {
+            self.redone_before = shared.recent.draw_aborted(ts - 1, oldest)..ts;
+        }
         // TXN-13.
         self.timestamp = shared.recent.enter(writes, oldest, |ts| shared.status.set(entry, Status::Validating(ts)));
         assert!(self.timestamp > self.transaction.begin_ts(), "a commit comes after everything that it could read");
@@ -238,7 +245,7 @@ impl Validating {
             self.abort(cause);
             return Err(abort_error(cause));
         }
-        if !self.log.is_empty() && !self.transaction.is_redone() {
+        if !self.log.is_empty() && self.transaction.redone_at().is_none() {
             self.check_rules_again()?;
         }
         let read_count = self.validation.as_ref().map_or(0, |validation| validation.reads().len());
@@ -287,7 +294,7 @@ impl Validating {
         // The transaction keeps its entry until every claim is stamped.
         let announced = is_large.then(|| shared.store.announce(self.transaction.number(), self.timestamp)).flatten();
         if announced.is_some() {
-            shared.recent.finish(self.timestamp);
+            self.finish_timestamps();
             self.progress.go_to(CommitProgress::Announced);
         }
         // In portions, so that no grace period waits for a million stamps.
@@ -297,7 +304,7 @@ impl Validating {
         }
         if announced.is_none() {
             // TXN-9: every claim is stamped.
-            shared.recent.finish(self.timestamp);
+            self.finish_timestamps();
         }
         drop(announced);
         self.progress.go_to(CommitProgress::Finished);
@@ -309,6 +316,13 @@ impl Validating {
         }
         shared.recent.wait_for(self.timestamp);
         shared.hand_over(std::mem::take(&mut self.log), self.timestamp);
+    }
+
+    /// Lets the watermark pass the transaction.
+    fn finish_timestamps(&self) {
+        let recent = &self.transaction.shared.recent;
+        recent.finish(self.timestamp);
+        recent.finish_from_last(self.redone_before.clone());
     }
 
     /// Decides against the commit and takes the claims back.
@@ -328,7 +342,7 @@ impl Validating {
         shared.store.rollback(&log, self.transaction.number());
         shared.store.retire_aborted(log);
         if self.progress == CommitProgress::Drawn {
-            shared.recent.finish(self.timestamp);
+            self.finish_timestamps();
         }
         shared.counters.count_abort(cause);
         self.progress.go_to(CommitProgress::Finished);
@@ -364,7 +378,7 @@ impl Drop for Validating {
             // TXN-5: the timestamp is finished already. A panic while stamping may lead here, as below.
             CommitProgress::Finished | CommitProgress::Announced => {}
             // TXN-5: only a panic while stamping leads here. The decision stands, and the watermark must not stop.
-            CommitProgress::Decided => self.transaction.shared.recent.finish(self.timestamp),
+            CommitProgress::Decided => self.finish_timestamps(),
             CommitProgress::Undrawn | CommitProgress::Drawn => self.abort(AbortCause::Rollback),
         }
     }

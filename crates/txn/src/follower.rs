@@ -1,16 +1,20 @@
 //! Following another process: its commits are redone here, one after another, while transactions read.
 //!
 //! ```text
-//! owner's log ──▶ Follower::apply(ts, after-images) ──▶ a transaction that redoes the commit ──▶ the watermark is ts
-//!                                                        │ a slot still has its last element: the collector catches up
-//!                                                        └ readers that hold it back for too long expire
+//! owner's log ──▶ Follower::redo(ts, after-images), again and again ──▶ Follower::show ──▶ the watermark is the last ts
+//!                    │ a slot still has its last element: what was redone is shown, and the collector catches up
+//!                    └ readers that hold it back for too long expire
 //! ```
 //!
-//! A redone commit takes the way of every commit: it draws its timestamp, its write set is published, its versions are
-//! stamped and collected. So readers and collectors need to know nothing of followers. Timestamps that the owner's log
-//! does not have, because their transactions aborted, are drawn here too and count as aborted.
+//! Commits that follow one another are redone in one transaction, which commits at the last of their timestamps. It takes
+//! the way of every commit: it draws its timestamp, its write set is published, its versions are stamped and collected. So
+//! readers and collectors need to know nothing of followers. All other timestamps are drawn here too and count as aborted:
+//! those of commits that were redone together with a later one, and those that the owner's log does not have because their
+//! transactions aborted.
 //!
-//! - **TXN-25.** A snapshot of a graph that follows shows what the owner's snapshot at the same timestamp shows.
+//! - **TXN-25.** A snapshot of a graph that follows shows what the owner's snapshot at the same timestamp shows. The
+//!   watermark passes all commits that are redone together in one step: no snapshot lies between them. Each of their
+//!   timestamps is finished, the first one last (`RecentCommits::advance`).
 //! - **TXN-26.** A follower never refuses a commit in favour of a reader. If a commit needs the slot of an element that
 //!   readers still see, the readers expire once they are older than `max_snapshot_age_ms`.
 //!
@@ -28,16 +32,31 @@ use crate::log::CommitLog;
 use crate::manager::TransactionManager;
 use crate::options::{Isolation, TransactionOptions};
 use crate::recent::{RecentCommits, RecentOptions};
+use crate::transaction::Transaction;
 
 /// Milliseconds after which a transaction of a graph that follows may expire, unless the setting says otherwise.
 const FOLLOWER_SNAPSHOT_AGE_MS: u64 = 300_000;
 /// How long the follower waits between two attempts to get a slot that readers hold back.
 const SLOT_PAUSE: Duration = Duration::from_millis(1);
 
+/// After-images that are redone in one transaction, unless one commit has more.
+const IMAGES_MAX: usize = 1 << 11;
+
 /// The only writer of a graph that follows another process. It redoes the commits of that process.
 #[derive(Debug)]
 pub struct Follower {
     manager: TransactionManager,
+    /// The commits that were redone and are not shown.
+    open: Option<Redone>,
+}
+
+/// Commits that were redone in one transaction.
+#[derive(Debug)]
+struct Redone {
+    transaction: Transaction,
+    /// The timestamp of the last of them.
+    last_ts: u64,
+    images: usize,
 }
 
 impl TransactionManager {
@@ -47,7 +66,7 @@ impl TransactionManager {
         let manager = Self::build(store, RecentCommits::resuming(recent, last_ts));
         manager.shared().following.begin();
         manager.set_follower_snapshot_age_ms(FOLLOWER_SNAPSHOT_AGE_MS);
-        (manager.clone(), Follower { manager })
+        (manager.clone(), Follower { manager, open: None })
     }
 
     /// Lets transactions of a graph that follows expire when they are older than this many milliseconds and hold a
@@ -56,6 +75,15 @@ impl TransactionManager {
         let before = self.shared().following.snapshot_age_ms.swap(age_ms, Ordering::Relaxed);
         let setting = &self.shared().settings.max_snapshot_age_ms;
         let _ = setting.compare_exchange(before, age_ms, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Ends all transactions, after the process has loaded the graph again into another store because the follower of this
+    /// one lacks commits for good (TXN-27). Calls that are under way end as they would have.
+    pub fn replaced(&self) {
+        let shared = self.shared();
+        shared.following.replace();
+        // An expired entry holds no collector back once it was forgotten, and there is nothing left to collect for.
+        drop(shared.status.expire(u64::MAX));
     }
 
     /// Fails with `ReadOnly` if the graph follows another process. What would write asks this before it does anything: a
@@ -82,33 +110,82 @@ impl Follower {
         self.manager.shared().following.set_owner(owner);
     }
 
+    /// The timestamp of the last commit that was redone, perhaps not shown.
+    pub fn redone(&self) -> u64 {
+        self.open.as_ref().map_or_else(|| self.applied(), |open| open.last_ts)
+    }
+
     /// Notes that the owner has no later commit up to `ts`: its transactions with these timestamps have aborted. Does
-    /// nothing if a later commit was redone.
+    /// nothing if a later commit was redone. Everything that was redone must have been shown.
     pub fn pass(&mut self, ts: u64) {
+        assert!(self.open.is_none(), "what was redone is shown first");
         self.skip_to(ts);
     }
 
-    /// Redoes a commit of the owner. When this returns, every transaction that begins sees it. The commits come in the
+    /// Redoes a commit of the owner and shows it: [`Follower::redo`] and [`Follower::show`].
+    ///
+    /// # Errors
+    ///
+    /// As those.
+    pub fn apply(&mut self, ts: u64, images: &[Redo]) -> Result<()> {
+        self.redo(ts, images)?;
+        self.show()
+    }
+
+    /// Redoes a commit of the owner. Transactions see it after [`Follower::show`] at the latest. The commits come in the
     /// order of their timestamps.
     ///
-    /// Fails with `Damaged` if the commit does not fit the graph, and with `MemoryLimit` if there is no room for it.
-    /// After an error nothing of the commit is in the graph.
-    pub fn apply(&mut self, ts: u64, images: &[Redo]) -> Result<()> {
-        let applied = self.applied();
-        if ts <= applied {
-            let message = format!("commit {ts} of the log comes after commit {applied}, which is later");
+    /// # Errors
+    ///
+    /// `Damaged` if the commit does not fit the graph, and `MemoryLimit` if there is no room for it. After an error, nothing
+    /// that was not shown is in the graph.
+    pub fn redo(&mut self, ts: u64, images: &[Redo]) -> Result<()> {
+        let last_ts = self.redone();
+        if ts <= last_ts {
+            self.forget();
+            let message = format!("commit {ts} of the log comes after commit {last_ts}, which is later");
             return Err(Error::new(ErrorKind::Damaged, message));
         }
+        let shared = self.manager.shared();
+        let (span_max, applied) = (shared.recent.span_max(), self.applied());
+        let is_full = |open: &Redone| open.images + images.len() > IMAGES_MAX || ts - applied > span_max;
+        if self.open.as_ref().is_some_and(is_full) || shared.store.has_slots_in_use(images) {
+            self.show()?;
+            self.make_room(images);
+        }
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.begin(ts)?,
+        };
+        // After an error, the transaction is dropped.
+        open.transaction.redo(images)?;
+        // The next commit may change what this one has written.
+        open.transaction.finish_statement()?;
+        (open.last_ts, open.images) = (ts, open.images + images.len());
+        self.open = Some(open);
+        Ok(())
+    }
+
+    /// Begins a transaction that redoes commits from `ts` on.
+    fn begin(&self, ts: u64) -> Result<Redone> {
         self.skip_to(ts - 1);
-        self.make_room(images);
         let options = TransactionOptions { isolation: Isolation::Snapshot, read_only: false };
-        let transaction = self.manager.begin(options)?.that_is_redone();
+        let transaction = self.manager.begin(options)?;
         if !transaction.protect() {
             return Err(self.manager.shared().expired_error());
         }
-        transaction.redo(images)?;
+        Ok(Redone { transaction: transaction.that_is_redone(ts), last_ts: ts, images: 0 })
+    }
+
+    /// Shows the commits that were redone to every transaction that begins from now on.
+    ///
+    /// # Errors
+    ///
+    /// `MemoryLimit` if there is no room for them; then they are not in the graph.
+    pub fn show(&mut self) -> Result<()> {
+        let Some(Redone { transaction, last_ts: ts, .. }) = self.open.take() else { return Ok(()) };
         if transaction.has_writes() {
-            let committed = transaction.commit()?;
+            let committed = transaction.that_is_redone(ts).commit()?;
             // TXN-25.
             assert_eq!(committed.timestamp, ts, "a follower is the only one that draws timestamps");
         } else {
@@ -116,6 +193,11 @@ impl Follower {
             self.skip_to(ts);
         }
         Ok(())
+    }
+
+    /// Takes back what was redone and not shown.
+    pub fn forget(&mut self) {
+        self.open = None;
     }
 
     /// Returns when the slots of new elements are free. Their last elements have ended, so the slots wait for collectors
@@ -140,7 +222,9 @@ impl Follower {
     }
 
     /// Makes an index that the owner has made. Transactions that begin after this use it.
+    /// Everything that was redone must have been shown.
     pub fn create_index(&mut self, info: &IndexInfo) -> Result<()> {
+        assert!(self.open.is_none(), "what was redone is shown first");
         // The versions that the builder reads must not be collected meanwhile.
         let _held = self.manager.begin_unproved_read()?;
         self.manager.store().create_index_of_owner(info, || self.manager.watermark());

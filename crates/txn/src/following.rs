@@ -2,6 +2,9 @@
 //!
 //! - **TXN-24.** A graph that follows has one writer, the follower (`follower`). Every other write is refused with
 //!   `ReadOnly`.
+//! - **TXN-27.** A follower that lacks commits for good is *replaced*: the process loads the graph again, into another
+//!   store. From then on no transaction of the old store reads or begins. Each fails with `Expired`, and succeeds on the
+//!   new store.
 
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_locks::rank;
@@ -14,6 +17,8 @@ pub(crate) struct Following {
     is_on: AtomicBool,
     /// What was put into `max_snapshot_age_ms` because the graph follows. Another value there was set by a client.
     pub(crate) snapshot_age_ms: std::sync::atomic::AtomicU64,
+    /// True if the process has loaded the graph again, into another store (TXN-27).
+    is_replaced: AtomicBool,
     /// The owner, as clients are told.
     owner: Mutex<String, rank::FollowedOwner>,
 }
@@ -34,6 +39,18 @@ impl Following {
     pub(crate) fn is_on(&self) -> bool {
         // Acquire: a writer that finds it off finds all commits of the last owner, and the log.
         self.is_on.load(Ordering::Acquire)
+    }
+
+    /// The process has loaded the graph again.
+    pub(crate) fn replace(&self) {
+        self.is_replaced.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns true if the process has loaded the graph again. SeqCst: who begins a transaction looks after it has
+    /// registered, and who replaces the graph looks for transactions after that.
+    #[inline]
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.is_replaced.load(Ordering::SeqCst)
     }
 
     pub(crate) fn set_owner(&self, owner: &str) {

@@ -114,6 +114,11 @@ impl TransactionManager {
                            finished, or when the graph was opened again";
             return Err(Error::new(ErrorKind::Closed, message));
         }
+        // In this order, too.
+        if self.shared.following.is_replaced() {
+            self.shared.status.release(registration.entry);
+            return Err(self.shared.expired_error());
+        }
         Ok(Transaction::new(self.handles.handle(), options, registration))
     }
 

@@ -267,6 +267,28 @@ impl RecentCommits {
         }
     }
 
+    /// Timestamps that a follower draws at most before it finishes one.
+    pub(crate) fn span_max(&self) -> u64 {
+        (self.options.entries as u64 / 2).max(1)
+    }
+
+    /// Draws the timestamps up to `to` that were not drawn, as those of transactions that have aborted, for a follower that
+    /// finishes them after a later one ([`RecentCommits::finish_from_last`]). Returns the first.
+    pub(crate) fn draw_aborted(&self, to: u64, oldest: impl Fn() -> u64) -> u64 {
+        let (nothing, first) = (Arc::<WriteSet>::default(), self.published() + 1);
+        for _ in first..=to {
+            let ts = self.enter(nothing.clone(), &oldest, |_| ());
+            self.decide(ts, Outcome::Aborted);
+        }
+        first
+    }
+
+    /// Finishes timestamps that follow the watermark, the first one last. So if the one after them is finished, the
+    /// watermark passes all of them in one step (TXN-25).
+    pub(crate) fn finish_from_last(&self, timestamps: std::ops::Range<u64>) {
+        timestamps.rev().for_each(|ts| self.finish(ts));
+    }
+
     /// Returns true if a timestamp may take its ring entry over (TXN-6).
     fn is_free_for(&self, ts: u64) -> bool {
         let word = self.entry(ts).word.load(Ordering::Acquire);
@@ -353,24 +375,26 @@ impl RecentCommits {
         }
     }
 
-    /// Moves the watermark over the finished timestamps that follow it.
+    /// Moves the watermark over the finished timestamps that follow it, in one step.
     fn advance(&self) {
         let mut stable = self.stable.load(Ordering::Acquire);
         loop {
+            let mut last = stable;
             // Acquire: it carries the installed writes on to every thread that reads the watermark.
-            let word = self.entry(stable + 1).word.load(Ordering::Acquire);
-            if !RingEntry::is_of(word, stable + 1) || word & FINISHED == 0 {
+            while let word = self.entry(last + 1).word.load(Ordering::Acquire)
+                && RingEntry::is_of(word, last + 1)
+                && word & FINISHED != 0
+            {
+                debug_assert_ne!(Outcome::of(word), Outcome::Validating, "the watermark passed an undecided commit");
+                last += 1;
+            }
+            if last == stable {
                 return;
             }
-            match self.stable.compare_exchange(stable, stable + 1, Ordering::SeqCst, Ordering::Acquire) {
+            match self.stable.compare_exchange(stable, last, Ordering::SeqCst, Ordering::Acquire) {
                 Ok(_) => {
-                    stable += 1;
-                    debug_assert!(stable <= self.published(), "the watermark passed the clock");
-                    debug_assert_ne!(
-                        Outcome::of(word),
-                        Outcome::Validating,
-                        "the watermark passed an undecided commit"
-                    );
+                    debug_assert!(last <= self.published(), "the watermark passed the clock");
+                    stable = last;
                 }
                 Err(current) => stable = current,
             }

@@ -95,6 +95,11 @@ impl Shared {
 
     /// The error that the client of an expired transaction gets.
     pub(crate) fn expired_error(&self) -> Error {
+        if self.following.is_replaced() {
+            let message = "the server has loaded the graph again since this transaction began, from its home, because commits were \
+                           missing; the transaction was rolled back: run it again from its beginning";
+            return Error::new(ErrorKind::Expired, message).because(AbortCause::Expired.name());
+        }
         let limit = self.settings.max_snapshot_age_ms.load(std::sync::atomic::Ordering::Relaxed);
         Error::new(
             ErrorKind::Expired,

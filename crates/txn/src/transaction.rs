@@ -109,8 +109,8 @@ pub struct Transaction {
     /// Absent in read-only and snapshot transactions (TXN-20). Boxed, because most transactions only read, and a
     /// transaction is moved a few times while it begins.
     tracking: Option<Box<Tracking>>,
-    /// True if it redoes a commit of another process, which has checked it.
-    is_redone: bool,
+    /// The timestamp at which it commits, if it redoes commits of another process, which has checked them.
+    redone_at: Option<u64>,
     /// True if it has committed or was rolled back: nothing is left to undo.
     ended: bool,
 }
@@ -139,7 +139,7 @@ impl Transaction {
             failed_request: OnceLock::new(),
             writes: Mutex::default(),
             tracking,
-            is_redone: false,
+            redone_at: None,
             ended: false,
         }
     }
@@ -149,15 +149,15 @@ impl Transaction {
         self.shared.following.check_writable()
     }
 
-    /// The transaction in which a follower redoes a commit of the owner.
-    pub(crate) fn that_is_redone(mut self) -> Self {
-        self.is_redone = true;
+    /// The transaction in which a follower redoes commits of the owner, the last of them at this timestamp.
+    pub(crate) fn that_is_redone(mut self, ts: u64) -> Self {
+        self.redone_at = Some(ts);
         self
     }
 
-    /// Returns true if it redoes a commit of another process, which has checked it.
-    pub(crate) fn is_redone(&self) -> bool {
-        self.is_redone
+    /// The timestamp at which it commits, if it redoes commits of another process, which has checked them.
+    pub(crate) fn redone_at(&self) -> Option<u64> {
+        self.redone_at
     }
 
     /// Returns true if it refuses writes.
@@ -305,7 +305,7 @@ impl Transaction {
             let message = "this transaction is read-only; begin one that may write";
             return Err(Error::new(ErrorKind::InvalidArgument, message));
         }
-        if !self.is_redone {
+        if self.redone_at.is_none() {
             self.shared.following.check_writable()?;
         }
         let mut writes = self.writes.lock();

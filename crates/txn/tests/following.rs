@@ -123,7 +123,7 @@ fn follower_from_images(owner: &TransactionManager) -> (TransactionManager, Foll
 
 #[test]
 fn every_snapshot_of_a_follower_is_one_of_the_owner() {
-    let mut kept = 0;
+    let (mut kept, mut together) = (0, 0);
     for seed in 0..mangrove_testdata::case_count(12) {
         let mut owner = Owner::new(seed);
         let (manager, mut follower) = follower();
@@ -144,10 +144,18 @@ fn every_snapshot_of_a_follower_is_one_of_the_owner() {
             if owner.history.rng.random_ratio(2, 3) {
                 continue;
             }
+            // Commits are redone together, up to one that is chosen by chance.
             for (ts, images) in std::mem::take(&mut *owner.commits.lock()) {
-                follower.apply(ts, &images).unwrap();
-                assert_eq!(follower.applied(), ts);
+                let before = follower.applied();
+                follower.redo(ts, &images).unwrap();
+                assert!(follower.redone() == ts && (follower.applied() == before || follower.applied() < ts));
+                together += u64::from(ts > follower.applied() + 1);
+                if owner.history.rng.random_ratio(1, 4) {
+                    follower.show().unwrap();
+                    assert_eq!(follower.applied(), ts);
+                }
             }
+            follower.show().unwrap();
             let view = manager.begin_read().unwrap();
             assert_eq!(dump(&view), states[&view.begin_ts()], "seed {seed}");
             owner.history.check_look_ups(&view);
@@ -169,7 +177,29 @@ fn every_snapshot_of_a_follower_is_one_of_the_owner() {
         check_memory(manager.store());
         check_statistics(&manager);
     }
+    assert!(together > 100, "{together} commits were redone together with others");
     assert!(kept > 100, "{kept} snapshots were compared after later commits");
+}
+
+#[test]
+fn transactions_of_a_follower_that_was_replaced_begin_again_elsewhere() {
+    let mut owner = Owner::new(7);
+    let (manager, mut follower) = follower();
+    (0..20).for_each(|_| drop(owner.history.transaction()));
+    for (ts, images) in std::mem::take(&mut *owner.commits.lock()) {
+        follower.apply(ts, &images).unwrap();
+    }
+    let (reader, writer) = (manager.begin_read().unwrap(), begin(&manager));
+    assert!(!is_expired(&reader));
+    manager.replaced();
+    for error in [
+        reader.count_vertices(&LabelFilter::Any, Share::ALL).unwrap_err(),
+        writer.commit().unwrap_err(),
+        manager.begin_read().unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Expired, "{error}");
+        assert!(error.message().contains("loaded the graph again"), "{error}");
+    }
 }
 
 #[test]

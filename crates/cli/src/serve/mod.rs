@@ -8,6 +8,7 @@
 mod audit_log;
 mod budget;
 mod election;
+mod follow_again;
 mod logging;
 mod notify;
 #[cfg(feature = "otel")]
@@ -103,16 +104,18 @@ fn logged(args: &ServeArgs, setup: Setup, logging: &Logging) -> Result<(), Failu
     let mut elections = elections(&setup.options, scheme, runtime.handle())?;
     let engine = Arc::new(engine(&setup, elections.as_mut())?);
     let lost = elections.as_ref().map(Elections::lost);
+    let candidates = elections.as_ref().map(Elections::candidates).unwrap_or_default();
     let served = runtime.block_on(async {
         let shared = Arc::clone(&engine);
         let server = starting.ready(shared).await?;
         let reload = Reload::new(args.clone(), setup, server.limits(), Arc::clone(&engine));
         let promoted = on_promote(signals.promote, Arc::clone(&engine));
         let reloaded = on_hangup(signals.hangup, reload, logging.audit.clone());
-        let on_signals = async {
-            tokio::join!(reloaded, promoted);
+        let followed = follow_again::watch(Arc::clone(&engine), candidates);
+        let beside = async {
+            tokio::join!(reloaded, promoted, followed);
         };
-        serve(server, scheme, on_signals, lost).await
+        serve(server, scheme, beside, lost).await
     });
     if let Some(elections) = &elections {
         elections.release();
@@ -157,7 +160,7 @@ struct Signals {
 async fn serve(
     server: Server,
     scheme: &str,
-    on_signals: impl Future<Output = ()> + Send + 'static,
+    beside: impl Future<Output = ()> + Send + 'static,
     lost: Option<Arc<Notify>>,
 ) -> Result<(), Failure> {
     let is_lost = Arc::new(AtomicBool::new(false));
@@ -172,7 +175,7 @@ async fn serve(
             }
         }
     };
-    let signals = tokio::spawn(on_signals);
+    let beside = tokio::spawn(beside);
     let address = server.local_address()?;
     // The one line on standard output is for programs that start a server and need its address. The log has the same as
     // an event.
@@ -184,8 +187,8 @@ async fn serve(
     notify::tell(notify::READY);
     let served = server.serve(stop).await;
     // It holds the graphs, which are closed next.
-    signals.abort();
-    let _ = signals.await;
+    beside.abort();
+    let _ = beside.await;
     served?;
     if is_lost.load(Ordering::Relaxed) {
         // A supervisor starts the server again, which then follows the new owner.

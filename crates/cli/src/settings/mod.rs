@@ -98,7 +98,11 @@ impl Default for GraphSettings {
 impl GraphSettings {
     /// Applies all settings to a database.
     pub fn apply(&self, database: &Database) -> Result<()> {
-        self.apply_some(database, |_| true)?;
+        // A follower has an age of its own, which a value that was not set must not replace.
+        let is_set = |name: &str| {
+            name != "max_snapshot_age_ms" || self.max_snapshot_age_ms != Self::default().max_snapshot_age_ms
+        };
+        self.apply_some(database, is_set)?;
         database.set_io_directory(self.io_directory.as_deref())
     }
 

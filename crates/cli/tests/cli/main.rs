@@ -7,6 +7,7 @@ mod console;
 mod disk;
 mod durable;
 mod export;
+mod follow;
 mod load;
 mod load_url;
 mod manual;

@@ -1,7 +1,7 @@
 //! Objects that no state needs that is kept, and their deletion.
 //!
 //! ```text
-//! a checkpoint's manifest counts ──▶ list pins ──▶ from the oldest manifest on, up to the first that is kept:
+//! a checkpoint's manifest counts ──▶ list pins, delete those that have ended ──▶ from the oldest manifest on, up to the first that is kept:
 //!     stream objects that the next manifest does not need ──▶ packs that it does not name ──▶ the manifest
 //! the first time: packs and open columns of earlier owners that no manifest names
 //! ```
@@ -12,7 +12,7 @@
 //!   was fenced, is garbage for its successors too.
 //! - A manifest is deleted after the objects that it alone needs: an owner that dies in between leaves the manifest to the
 //!   next one.
-//! - **LOG-76.** What an earlier owner wrote and no manifest names is garbage, once a manifest of a later owner counts: the
+//! - **LOG-78.** What an earlier owner wrote and no manifest names is garbage, once a manifest of a later owner counts: the
 //!   earlier one can put no manifest any more (LOG-56). Objects of an owner in the newest manifest may be those of a
 //!   checkpoint that is being taken, and stay.
 //! - Ends of streams and claims of incarnations are never deleted (LOG-57).
@@ -26,7 +26,7 @@ use crate::checkpoint::home::HomePlace;
 use crate::home::{HomeResult, Name, WaitHome};
 use crate::manifest::{CHECKPOINT_DIR, Manifest, ManifestStream, PackName, PackNumber};
 use crate::open::columns::{OPEN_DIR, columns_owner, columns_path};
-use crate::pin::list_pins;
+use crate::pin::pins_and_ended;
 use crate::states::{Retention, manifest_numbers, read_manifest};
 use crate::stream::format::{Content, END_BYTES_MAX, open};
 use crate::stream::names::{manifest_name, stream_name, stream_place};
@@ -92,7 +92,8 @@ impl Garbage {
         delete_all(place, &self.packs)?;
         self.packs.clear();
         // LOG-81: after the manifest counts.
-        let pins = list_pins(&**place.home(), place.patience())?;
+        let (pins, ended) = pins_and_ended(&**place.home(), place.patience())?;
+        delete_all(place, &ended.iter().map(Name::to_string).collect::<Vec<_>>())?;
         let oldest = pins.iter().map(|pin| pin.manifest).fold(newest.kept_from, u64::min);
         let numbers = manifest_numbers(&**place.home(), place.patience())?;
         let mut dropped: BTreeMap<u64, Manifest> = BTreeMap::new();
@@ -116,7 +117,7 @@ impl Garbage {
     }
 }
 
-/// Deletes packs and open columns of earlier owners that no manifest names (LOG-76).
+/// Deletes packs and open columns of earlier owners that no manifest names (LOG-78).
 fn sweep(place: &HomePlace, newest: &Manifest) -> Result<()> {
     let newest_owner = newest.owners.iter().map(|owner| owner.incarnation).max().unwrap_or(0);
     let is_earlier =

@@ -16,6 +16,7 @@ use crate::home::{
 };
 use crate::manifest::PackName;
 use crate::open::columns::columns_path;
+use crate::pin::{PINS, Pin, PinOptions};
 use crate::stream::fence::StreamEnd;
 use crate::stream::names::{manifest_name, manifest_number, node_incarnation, node_name, stream_name, stream_place};
 use crate::testing::{Actor, Dump, dump_now, quiet};
@@ -232,10 +233,15 @@ fn what_earlier_owners_left_is_deleted() {
         assert_eq!(home.put_new(&Name::new(name).unwrap(), Bytes::from_static(b"part")).unwrap(), Put::Done);
     }
     let is_there = |name: &str| home.head(&Name::new(name).unwrap()).unwrap().is_some();
+    // Of a reader that died: its pin, which has ended.
+    let pin = PinOptions { time: Duration::from_millis(1), ..PinOptions::of("test", Duration::ZERO) };
+    std::mem::forget(Pin::hold(home.clone(), None, pin).unwrap());
+    std::thread::sleep(Duration::from_millis(5));
     insert(&second, 2).unwrap();
     second.checkpoint().unwrap().expect("a commit is new");
     assert_eq!(second.checkpoint_status().trouble, None);
     assert!(left.iter().all(|name| !is_there(name)), "{:?}", names(&*home));
+    assert_eq!(home.list(&Name::new(PINS).unwrap()).unwrap(), []);
     assert!([&named, &growing, &next].iter().all(|name| is_there(name)), "{:?}", names(&*home));
 }
 

@@ -9,9 +9,10 @@
 //! promote:  claim ──▶ FENCE ──▶ the last objects ──▶ directories of new packs ──▶ own stream
 //! ```
 //!
-//! A follower makes only reads until it is promoted, so the owner does not know of it, and may delete what the follower
-//! has not read yet. Then the follower stops, keeps serving reads of the last commit that it has, and says that it must
-//! be opened again ([`FollowState::Stopped`]).
+//! A follower claims nothing until it is promoted. It puts a pin alone, so that the owner deletes nothing that it has not
+//! read. If the pin ends while the follower is paused, or if it may put none, an object may be missing. Then the follower
+//! stops, keeps serving reads of the last commit that it has, and says that it must be opened again
+//! ([`FollowState::Stopped`]).
 //!
 //! Transactions begin at [`FollowingHome::manager`]. Writes are refused with `ReadOnly` until the promotion, and clients
 //! that have the manager go on with it afterwards.
@@ -20,6 +21,7 @@
 //! |---|---|
 //! | `tail` | the reading side: manifests, streams, one object after the other; no threads |
 //! | `redo` | the records of an object, redone |
+//! | `pin` | what keeps unread objects in the home |
 //! | `promote` | from a follower to an owner |
 //! | `status` | what is known about it, for health checks and metrics |
 //!
@@ -35,6 +37,7 @@
 //!   opened with this checkpoint may use them. So a follower takes the names of the newest checkpoint before it goes on to
 //!   another owner's stream, and when it is promoted.
 
+mod pin;
 mod promote;
 mod redo;
 mod status;
@@ -52,9 +55,11 @@ use uuid::Uuid;
 use crate::damage::panic_text;
 use crate::durable_home::{DurableHome, DurableHomeOptions};
 use crate::home::Home;
+use crate::pin::PIN_TIME;
 use crate::recovery::{RecoveryProgress, RecoverySummary};
 use crate::stream::clock;
 use crate::stream::tails::StreamsEnd;
+pub use pin::FollowPinState;
 pub use promote::PromotionError;
 use status::FollowBoard;
 pub use status::{FollowRequests, FollowState, FollowStatus, FollowTrouble};
@@ -71,6 +76,8 @@ pub struct FollowOptions {
     pub idle_pause: Duration,
     /// How long after a commit the shorter pause is made.
     pub busy_for: Duration,
+    /// How long what was not read is kept from collection after the follower has stopped or is paused; zero: it puts no pin.
+    pub pin_time: Duration,
     /// The time between two looks at the manifests while the stream is open.
     pub manifest_pause: Duration,
     /// The same after the owner has closed the graph, and after a request that failed.
@@ -88,6 +95,7 @@ impl Default for FollowOptions {
             busy_pause: Duration::from_millis(20),
             idle_pause: Duration::from_millis(200),
             busy_for: Duration::from_secs(1),
+            pin_time: PIN_TIME,
             manifest_pause: Duration::from_secs(10),
             closed_pause: Duration::from_secs(1),
             snapshot_age: Duration::from_secs(300),

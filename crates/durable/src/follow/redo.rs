@@ -23,17 +23,18 @@ impl Tail {
         let end_ts = self.listed(incarnation).and_then(|stream| stream.end_ts);
         let (follower, names) = (&mut self.follower, &mut self.names);
         let store = self.manager.store().clone();
-        read_object(object, &path, end_ts, &mut end, &mut |record, position| match record {
-            Record::Commit(commit) if commit.timestamp <= follower.applied() => Ok(()),
+        let mut images: Vec<Redo> = Vec::new();
+        let read = read_object(object, &path, end_ts, &mut end, &mut |record, position| match record {
+            Record::Commit(commit) if commit.timestamp <= follower.redone() => Ok(()),
             Record::Commit(commit) => {
-                let mut images: Vec<Redo> = Vec::new();
+                images.clear();
                 let read = commit.each_redo::<Malformed>(|image| {
                     images.push(image);
                     Ok(())
                 });
                 let ts = commit.timestamp;
                 read.map_err(|malformed| position.damage(format_args!("commit {ts}: {malformed}")))?;
-                follower.apply(ts, &images).map_err(|error| located(&error, position))
+                follower.redo(ts, &images).map_err(|error| located(&error, position))
             }
             // For readers of the change feed.
             Record::Before(_) | Record::Identities(_) | Record::Moment(_) => Ok(()),
@@ -46,9 +47,16 @@ impl Tail {
             Record::IndexCreated(info) if !is_possible(&info, store.catalog()) => {
                 Err(position.damage(format_args!("index {}: {IMPOSSIBLE_INDEX}", info.id.0)))
             }
-            Record::IndexCreated(info) => follower.create_index(&info).map_err(|error| located(&error, position)),
-            Record::IndexDropped(id) => follower.drop_index(id).map_err(|error| located(&error, position)),
-        })?;
+            Record::IndexCreated(info) => {
+                let created = follower.show().and_then(|()| follower.create_index(&info));
+                created.map_err(|error| located(&error, position))
+            }
+            Record::IndexDropped(id) => {
+                let dropped = follower.show().and_then(|()| follower.drop_index(id));
+                dropped.map_err(|error| located(&error, position))
+            }
+        });
+        read.and_then(|()| follower.show()).inspect_err(|_| follower.forget())?;
         self.end = end;
         // The owner has no later commit up to there, so its next timestamp is the follower's next, too.
         self.follower.pass(through);

@@ -6,6 +6,7 @@ use mangrove_graph::{Error, Result};
 use parking_lot::{Condvar, Mutex};
 
 use super::is_passing;
+use super::pin::FollowPinState;
 use super::tail::{Found, Tail};
 use crate::stream::{Now, clock};
 
@@ -59,6 +60,8 @@ pub struct FollowStatus {
     pub next_object: u64,
     /// The number of the newest manifest that it has seen.
     pub manifest: u64,
+    /// Whether what it has not read is kept from collection.
+    pub pin: FollowPinState,
     /// The time since it last had everything that the home had: since a look for the next object that found none.
     pub since_current: Duration,
     /// When the owner made the last object that was redone, in microseconds since 1970 by the owner's clock.
@@ -103,6 +106,7 @@ impl FollowBoard {
             incarnation: 0,
             next_object: 0,
             manifest: 0,
+            pin: FollowPinState::Off,
             since_current: Duration::ZERO,
             cut_unix_us: None,
             delay: None,
@@ -145,6 +149,9 @@ impl FollowBoard {
     pub(super) fn note(&self, tail: &Tail, step: &Result<Found>, now: Now) {
         let mut state = self.state.lock();
         tail.write_status(&mut state.status);
+        if let Some(error) = tail.pin_trouble() {
+            state.status.trouble = Some(FollowTrouble { error: error.clone(), unix_us: now.unix_us });
+        }
         match step {
             Ok(Found::Records { cut_unix_us, .. }) => {
                 let cut = Some(*cut_unix_us).filter(|cut| *cut > 0);

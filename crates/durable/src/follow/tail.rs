@@ -11,8 +11,10 @@ use bytes::Bytes;
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_store::Store;
 use mangrove_txn::{Follower, TransactionManager};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
+use super::pin::{FollowPin, FollowPinState};
 use super::{FollowOptions, FollowRequests, FollowState, FollowStatus};
 use crate::checkpoint::PackDirectories;
 use crate::checkpoint::home::{HomePlace, patiently};
@@ -22,11 +24,12 @@ use crate::log::record::{NameCounts, Record};
 use crate::log::source::LogSource;
 use crate::manifest::{KIND_EDGES, KIND_VERTICES, Manifest, ManifestStream};
 use crate::recovery::{Recovered, RecoveryOptions, RecoveryProgress, RecoverySummary, recover_in};
+use crate::states::read_manifest;
 use crate::stream::clock;
 use crate::stream::fence::{Followed, ListedStream, ReadSoFar, StreamEnd};
-use crate::stream::format::{Content, Header, header_sum};
+use crate::stream::format::{Content, Header};
 use crate::stream::names::{MANIFESTS, manifest_name, manifest_number, stream_name};
-use crate::stream::next_object::NextObject;
+use crate::stream::next_object::NextStream;
 use crate::stream::read_ahead::ReadAhead;
 use crate::stream::tails::StreamsEnd;
 
@@ -95,6 +98,8 @@ pub(super) struct Tail {
     /// The number of the manifest whose packs they are of.
     directories_of: u64,
     pub(super) read: ReadSoFar,
+    /// What a manifest says of the stream that is read.
+    stream: Option<ListedStream>,
     ahead: ReadAhead,
     /// What was read of the streams.
     pub(super) end: StreamsEnd,
@@ -107,6 +112,10 @@ pub(super) struct Tail {
     pub(super) is_current: bool,
     /// When the manifests were last listed, in microseconds.
     looked_us: u64,
+    /// Keeps what was not read (LOG-77).
+    pin: FollowPin,
+    /// Why the pin could not be put or moved at the last step, if it could not.
+    pin_trouble: Option<Error>,
     requests: FollowRequests,
 }
 
@@ -122,8 +131,7 @@ impl LogSource for NoLog {
 }
 
 impl Tail {
-    /// Loads the newest checkpoint and redoes the streams up to now. A pin, once there are pins, is put before a manifest is
-    /// read, and taken away after that turn of the loop.
+    /// Loads the newest checkpoint and redoes the streams up to now, under a pin.
     pub(super) fn open(
         home: Arc<dyn Home>,
         options: &FollowOptions,
@@ -137,7 +145,14 @@ impl Tail {
             match (ReadManifest::newest(&*home, tried, patience)?, failed) {
                 (Some(newest), _) => {
                     tried = newest.manifest.version;
-                    match Tail::load(home.clone(), options, newest, progress).and_then(Tail::until_current) {
+                    let opened = match Tail::pinned(&home, options, newest)? {
+                        Some((newest, pin)) => {
+                            tried = newest.manifest.version;
+                            Tail::load(home.clone(), options, newest, pin, progress).and_then(Tail::until_current)
+                        }
+                        None => Err(changing(&*home)),
+                    };
+                    match opened {
                         Err(error) if openings < OPENINGS_MAX => failed = Some(error),
                         opened => return opened,
                     }
@@ -145,13 +160,26 @@ impl Tail {
                 (None, Some(error)) => return Err(error),
                 // The newest manifest was deleted between the list and the read.
                 (None, None) if openings < OPENINGS_MAX => failed = None,
-                (None, None) => {
-                    let message = format!("the manifests in {} change too fast; try again", home.describe(MANIFESTS));
-                    return Err(Error::new(ErrorKind::Io, message));
-                }
+                (None, None) => return Err(changing(&*home)),
             }
             openings += 1;
         }
+    }
+
+    /// Pins a manifest, and returns the newest one after that. `None`: the pin came too late.
+    fn pinned(
+        home: &Arc<dyn Home>,
+        options: &FollowOptions,
+        newest: ReadManifest,
+    ) -> Result<Option<(ReadManifest, FollowPin)>> {
+        let (number, patience) = (newest.manifest.version, options.graph.patience);
+        let pin = FollowPin::put(home.clone(), number, options.pin_time, patience)?;
+        if options.pin_time.is_zero() {
+            return Ok(Some((newest, pin)));
+        }
+        // LOG-81: after the pin was put.
+        let newest = ReadManifest::newest(&**home, number, patience)?.unwrap_or(newest);
+        Ok((newest.manifest.kept_from <= number).then_some((newest, pin)))
     }
 
     /// Loads the checkpoint of a manifest.
@@ -159,21 +187,25 @@ impl Tail {
         home: Arc<dyn Home>,
         options: &FollowOptions,
         newest: ReadManifest,
+        pin: FollowPin,
         progress: &(dyn Fn(RecoveryProgress) + Sync),
     ) -> Result<Self> {
+        let pin = Mutex::new(pin);
+        let progress = &|now: RecoveryProgress| {
+            if let Some(mut pin) = pin.try_lock() {
+                // If that fails, the next call tries again.
+                let _ = pin.renew(clock::now().us);
+            }
+            progress(now);
+        };
         let (graph, manifest) = (&options.graph.graph, &newest.manifest);
         let place = HomePlace::new(home.clone(), options.graph.patience);
         let recovery = RecoveryOptions { follows: true, ..graph.of_recovery(manifest) };
         let Recovered { store, summary, .. } = recover_in(&place, manifest, &NoLog, &|_| Ok(()), recovery, progress)?;
         let names = NameCounts::of(store.catalog());
         let (manager, follower) = TransactionManager::following(Arc::new(store), graph.recent, summary.last_ts);
-        // The lowest incarnation is that of the earliest owner (LOG-64).
-        let first = newest.streams().into_iter().min_by_key(|stream| stream.incarnation);
-        let read = first.map_or_else(ReadSoFar::default, |stream| ReadSoFar {
-            incarnation: stream.incarnation,
-            next: stream.floor,
-            ..ReadSoFar::default()
-        });
+        let read = ReadSoFar::from_floors(&newest.streams());
+        let stream = newest.streams().into_iter().find(|stream| stream.incarnation == read.incarnation);
         let mut tail = Tail {
             home,
             options: options.clone(),
@@ -184,6 +216,7 @@ impl Tail {
             directories: PackDirectories::default(),
             directories_of: 0,
             read,
+            stream,
             ahead: ReadAhead::new(0),
             end: StreamsEnd::default(),
             names,
@@ -191,6 +224,8 @@ impl Tail {
             recovery: summary,
             is_current: false,
             looked_us: clock::now().us,
+            pin: pin.into_inner(),
+            pin_trouble: None,
             requests: FollowRequests::default(),
         };
         tail.name_owner();
@@ -211,12 +246,31 @@ impl Tail {
     /// is no further step. `Closed`: the graph must be opened again.
     pub(super) fn step(&mut self) -> Result<Found> {
         self.is_current = false;
+        self.keep_pin();
         let found = if self.read.has_ended() { self.next_stream()? } else { self.next_object()? };
         self.is_current = found == Found::Nothing;
         if self.is_current {
             self.read_directories();
         }
         Ok(found)
+    }
+
+    /// Renews the pin, or moves it on (LOG-77).
+    fn keep_pin(&mut self) {
+        let Tail { newest, read, pin, .. } = self;
+        let is_kept = || read.is_kept_by(&newest.streams(), has_checkpoint(&newest.manifest));
+        let kept = pin.keep(newest.manifest.version, is_kept, clock::now().us);
+        self.pin_trouble = kept.err();
+    }
+
+    /// Whether there is a pin.
+    pub(super) fn pin_state(&self) -> FollowPinState {
+        self.pin.state()
+    }
+
+    /// Why the pin could not be put or moved at the last step, if it could not.
+    pub(super) fn pin_trouble(&self) -> Option<&Error> {
+        self.pin_trouble.as_ref()
     }
 
     /// The next object of the stream.
@@ -238,16 +292,18 @@ impl Tail {
         Ok(Found::Nothing)
     }
 
-    /// What the newest manifest says of a stream.
+    /// What manifests say of a stream.
     pub(super) fn listed(&self, incarnation: u64) -> Option<ListedStream> {
-        self.newest.streams().into_iter().find(|stream| stream.incarnation == incarnation)
+        let listed = self.newest.streams().into_iter().find(|stream| stream.incarnation == incarnation);
+        // A stream that is read under a pin may be one that the newest manifest does not need.
+        listed.or_else(|| self.stream.filter(|stream| stream.incarnation == incarnation))
     }
 
     /// Reads the next object of the stream, and checks it.
     fn get_next(&mut self) -> Result<Option<(Bytes, Header)>> {
-        let ReadSoFar { incarnation, next: seq, previous, .. } = self.read;
+        let (incarnation, seq) = (self.read.incarnation, self.read.next);
         let database = self.listed(incarnation).and_then(|stream| stream.database).unwrap_or(self.database);
-        let next = NextObject { database, incarnation, seq, end: None, previous };
+        let next = self.read.next_object(database);
         let name = stream_name(incarnation, seq);
         let mut reads = 1;
         loop {
@@ -271,51 +327,56 @@ impl Tail {
                 self.redo(incarnation, seq, &bytes, batch.through)?;
                 Ok(Found::Records { commits: batch.commits, cut_unix_us: header.cut_us })
             }
-            Content::Fence { by } => Ok(self.ended(seq, StreamEnd::Fence { by })),
-            Content::Fin => Ok(self.ended(seq, StreamEnd::Fin)),
+            Content::Fence { by } => Ok(self.ended(StreamEnd::Fence { by })),
+            Content::Fin => Ok(self.ended(StreamEnd::Fin)),
         }
     }
 
-    fn ended(&mut self, seq: u64, end: StreamEnd) -> Found {
-        self.read.ends.insert(self.read.incarnation, (seq, end));
+    fn ended(&mut self, end: StreamEnd) -> Found {
+        self.read.end(end);
         Found::Stream
     }
 
     /// Notes that an object of a stream was redone.
     pub(super) fn pass(&mut self, incarnation: u64, seq: u64, bytes: &[u8]) {
-        self.read.incarnation = incarnation;
-        self.read.next = seq + 1;
-        self.read.previous = Some(header_sum(bytes));
+        self.read.pass(incarnation, seq, bytes);
         self.uncovered.insert((incarnation, seq), bytes.len() as u64);
     }
 
     /// Goes on to the stream after the one that has ended (LOG-72).
     fn next_stream(&mut self) -> Result<Found> {
         self.look()?;
-        let streams = self.newest.streams();
-        let last = self.read.incarnation;
-        let after = streams.iter().filter(|stream| stream.incarnation > last).min_by_key(|stream| stream.incarnation);
-        let Some(&ListedStream { incarnation, floor, .. }) = after else { return Ok(Found::Nothing) };
-        // A manifest that lists a stream lists all later ones, from their first objects: only a checkpoint leaves some out.
-        let manifest = &self.newest.manifest;
-        let has_checkpoint = !manifest.packs.is_empty() || manifest.checkpoint_ts() > 0;
-        let goes_on = match last {
-            0 => !has_checkpoint,
-            _ => streams.iter().any(|stream| stream.incarnation == last),
+        let (manifest, after) = match stream_after(&self.read, &self.newest.manifest) {
+            NextStream::Listed(after) => (self.newest.manifest.clone(), after),
+            NextStream::NotYet => return Ok(Found::Nothing),
+            NextStream::Unknown => self.stream_after_pinned()?.ok_or_else(|| self.deleted())?,
         };
-        if !goes_on || floor > 1 {
-            return Err(self.deleted());
-        }
         // LOG-75. If the packs are gone, there is a newer manifest, which the next attempt finds.
         let place = HomePlace::new(self.home.clone(), Duration::ZERO);
-        let opened = self.directories.read(&place, manifest);
+        let opened = self.directories.read(&place, &manifest);
         self.requests.packs += opened.map_err(|error| {
             Error::new(ErrorKind::Io, format!("the names of the newest checkpoint cannot be read: {error}"))
         })?;
         self.directories_of = manifest.version;
         self.learn_names()?;
-        self.read = ReadSoFar { incarnation, next: 1, previous: None, ends: std::mem::take(&mut self.read.ends) };
+        self.read.go_on(&after);
+        self.stream = Some(after);
         Ok(Found::Stream)
+    }
+
+    /// Looks for the stream after the one that has ended in the manifests that the pin keeps. The newest manifest lists
+    /// that stream no more if its owner has taken a checkpoint.
+    fn stream_after_pinned(&mut self) -> Result<Option<(Manifest, ListedStream)>> {
+        // Where manifests were deleted, one may lie that never counted (LOG-56).
+        let Some(pinned) = self.pin.kept_manifest() else { return Ok(None) };
+        for number in pinned..self.newest.manifest.version {
+            self.requests.manifests += 1;
+            let Some(manifest) = read_manifest(&*self.home, number, Duration::ZERO)? else { continue };
+            if let NextStream::Listed(after) = stream_after(&self.read, &manifest) {
+                return Ok(Some((manifest, after)));
+            }
+        }
+        Ok(None)
     }
 
     /// Lists the manifests, and reads the newest if it is not known.
@@ -418,9 +479,26 @@ impl Tail {
         status.incarnation = self.read.incarnation;
         status.next_object = self.read.next;
         status.manifest = self.newest.manifest.version;
+        status.pin = self.pin_state();
         (status.objects, status.bytes, status.commits) = (self.end.objects, self.end.bytes, self.end.commits);
         status.requests = FollowRequests { objects: self.ahead.requests(), ..self.requests };
     }
+}
+
+/// The stream after the one that has ended, as a manifest says.
+fn stream_after(read: &ReadSoFar, manifest: &Manifest) -> NextStream {
+    let streams: Vec<ListedStream> = manifest.streams.iter().map(ManifestStream::listed).collect();
+    read.stream_after(&streams, has_checkpoint(manifest))
+}
+
+/// Returns true if a manifest has a checkpoint that is not empty.
+fn has_checkpoint(manifest: &Manifest) -> bool {
+    !manifest.packs.is_empty() || manifest.checkpoint_ts() > 0
+}
+
+/// The error for manifests that are deleted faster than they are read.
+fn changing(home: &dyn Home) -> Error {
+    Error::new(ErrorKind::Io, format!("the manifests in {} change too fast; try again", home.describe(MANIFESTS)))
 }
 
 /// Fails if a checkpoint has elements and the store was never written to: then the graph was loaded in bulk (LOG-73), or

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mangrove_graph::{Error, Result};
 use uuid::Uuid;
 
-use super::format::{Content, Header, ObjectError, open};
+use super::format::{Content, Header, ObjectError, header_sum, open};
 
 /// A stream that recovery needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,10 +99,77 @@ pub struct ReadSoFar {
     pub ends: BTreeMap<u64, (u64, StreamEnd)>,
 }
 
+/// What a manifest says about the stream after one that has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NextStream {
+    /// This one.
+    Listed(ListedStream),
+    /// No other process has opened the graph since.
+    NotYet,
+    /// The manifest does not list the stream that has ended, or needs only a part of the next one.
+    Unknown,
+}
+
 impl ReadSoFar {
+    /// Nothing was read of the streams that a manifest lists.
+    pub(crate) fn from_floors(streams: &[ListedStream]) -> Self {
+        // The lowest incarnation is that of the earliest owner (LOG-64).
+        let first = streams.iter().min_by_key(|stream| stream.incarnation);
+        first.map_or_else(ReadSoFar::default, |stream| ReadSoFar {
+            incarnation: stream.incarnation,
+            next: stream.floor,
+            ..ReadSoFar::default()
+        })
+    }
+
+    /// The next object of the stream, in a database of this id.
+    pub(crate) fn next_object(&self, database: Uuid) -> NextObject {
+        NextObject { database, incarnation: self.incarnation, seq: self.next, end: None, previous: self.previous }
+    }
+
+    /// Notes that an object of records was read.
+    pub(crate) fn pass(&mut self, incarnation: u64, seq: u64, object: &[u8]) {
+        self.incarnation = incarnation;
+        self.next = seq + 1;
+        self.previous = Some(header_sum(object));
+    }
+
+    /// Notes that the next object ends the stream.
+    pub(crate) fn end(&mut self, end: StreamEnd) {
+        self.ends.insert(self.incarnation, (self.next, end));
+    }
+
+    /// Goes on to the first object of another stream.
+    pub(crate) fn go_on(&mut self, stream: &ListedStream) {
+        (self.incarnation, self.next, self.previous) = (stream.incarnation, 1, None);
+    }
+
+    /// The stream after the one that has ended (LOG-72). `has_checkpoint`: the manifest that lists these streams has a
+    /// checkpoint that is not empty.
+    pub(crate) fn stream_after(&self, streams: &[ListedStream], has_checkpoint: bool) -> NextStream {
+        let last = self.incarnation;
+        let after = streams.iter().filter(|stream| stream.incarnation > last).min_by_key(|stream| stream.incarnation);
+        let Some(&after) = after else { return NextStream::NotYet };
+        // A manifest that lists a stream lists all later ones, from their first objects: only a checkpoint leaves some out.
+        let goes_on = match last {
+            0 => !has_checkpoint,
+            _ => streams.iter().any(|stream| stream.incarnation == last),
+        };
+        if goes_on && after.floor <= 1 { NextStream::Listed(after) } else { NextStream::Unknown }
+    }
+
     /// Returns true if the stream that was read last has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.incarnation == 0 || self.ends.contains_key(&self.incarnation)
+    }
+
+    /// Returns true if everything that was not read is needed by a manifest that lists these streams, or comes after it
+    /// (LOG-77).
+    pub(crate) fn is_kept_by(&self, streams: &[ListedStream], has_checkpoint: bool) -> bool {
+        match self.has_ended() {
+            true => self.stream_after(streams, has_checkpoint) != NextStream::Unknown,
+            false => !self.is_behind(streams),
+        }
     }
 
     /// Returns true if objects that were not read may have been deleted, when a manifest lists these streams.

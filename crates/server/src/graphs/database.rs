@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mangrove::{
-    Database, DatabaseOptions, FollowState, FollowStatus, Isolation, MemoryBudget, QueryLimits, QueryOptions,
-    ServicesHandle, Tenant, Transaction, TransactionOptions,
+    Database, DatabaseOptions, FollowStatus, Isolation, MemoryBudget, QueryLimits, QueryOptions, ServicesHandle,
+    Tenant, Transaction, TransactionOptions,
 };
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, ErrorKind, Result, Value};
@@ -139,6 +139,18 @@ impl DatabaseEngine {
         self.state.registry.configure(name, database, sources)
     }
 
+    /// Puts another copy of a graph in the place of the present one: what begins from now on begins there. A
+    /// transaction or query that is open fails at its next read, with an error that tells its client to run it again.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no graph of this name.
+    pub fn replace(&self, name: &str, database: Database) -> Result<()> {
+        let before = self.state.registry.replace(name, database)?;
+        before.database().replaced();
+        Ok(())
+    }
+
     /// Sets the function that opens created graphs, and the directory below which they live. Graphs that are there are
     /// opened now. Without a directory, created graphs live in memory.
     ///
@@ -201,7 +213,12 @@ impl Engine for DatabaseEngine {
             // SERVER-4: a right that was taken away meanwhile counts.
             let graph = state.registry.find(&source, &caller.current()?)?.graph;
             if !std::sync::Weak::ptr_eq(&Arc::downgrade(&graph), &opened) {
-                return Err(Error::new(ErrorKind::Closed, format!("the graph of the source `{source}` was dropped")));
+                return Err(Error::new(
+                    ErrorKind::Closed,
+                    format!(
+                        "the graph of the source `{source}` was dropped or loaded again; ask again from the last position"
+                    ),
+                ));
             }
             let (mut lines, mut bytes) = (Vec::new(), 0);
             while bytes < CHANGES_BYTES {
@@ -426,10 +443,8 @@ impl GraphWork {
 
 /// The cause for which a graph takes no writes, if it takes none.
 fn read_only_cause(database: &Database) -> Option<String> {
-    let durability = database.durability();
-    // A follower only reads as long as all is well.
-    let is_meant = |status: &FollowStatus| !matches!(status.state, FollowState::Stopped { .. });
-    let durability = durability.filter(|_| !database.following().as_ref().is_some_and(is_meant));
+    // A follower is not meant to take writes.
+    let durability = database.durability().filter(|_| database.following().is_none());
     let of_log = durability.and_then(|durability| durability.read_only_cause());
     of_log.or_else(|| database.check_memory().err().map(|error| error.message().to_owned()))
 }

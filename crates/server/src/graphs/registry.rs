@@ -44,8 +44,8 @@ pub struct Graph {
     directory: Option<PathBuf>,
     /// True if it came with the configuration.
     pub is_configured: bool,
-    /// The counters of its queries.
-    pub meters: QueryMeters,
+    /// The counters of its queries. A copy that replaces it goes on counting.
+    pub meters: Arc<QueryMeters>,
     /// The last error that was logged because a client got it without the directory.
     pub(crate) logged: Logged,
     is_doomed: AtomicBool,
@@ -217,12 +217,23 @@ impl Registry {
     }
 
     fn graph(&self, name: &str, database: Database, directory: Option<PathBuf>, is_configured: bool) -> Arc<Graph> {
+        self.graph_with(name, database, directory, is_configured, Arc::default())
+    }
+
+    fn graph_with(
+        &self,
+        name: &str,
+        database: Database,
+        directory: Option<PathBuf>,
+        is_configured: bool,
+        meters: Arc<QueryMeters>,
+    ) -> Arc<Graph> {
         Arc::new(Graph {
             name: name.into(),
             database: Some(database),
             directory,
             is_configured,
-            meters: QueryMeters::default(),
+            meters,
             logged: Logged::default(),
             is_doomed: AtomicBool::new(false),
             leaving: Arc::clone(&self.leaving),
@@ -237,6 +248,19 @@ impl Registry {
         sources: impl IntoIterator<Item = (SmolStr, Isolation)>,
     ) -> Result<()> {
         self.add(self.graph(name, database, None, true), sources)
+    }
+
+    /// Puts another copy of a configured graph in the place of the present one, which it returns. Whoever uses the present
+    /// one keeps it open.
+    pub fn replace(&self, name: &str, database: Database) -> Result<Arc<Graph>> {
+        let _changing = self.changing.lock();
+        let before = self.named(name)?;
+        let meters = Arc::clone(&before.meters);
+        let graph = self.graph_with(name, database, None, before.is_configured, meters);
+        for source in self.sources.write().iter_mut().filter(|source| Arc::ptr_eq(&source.graph, &before)) {
+            source.graph = Arc::clone(&graph);
+        }
+        Ok(before)
     }
 
     fn add(&self, graph: Arc<Graph>, sources: impl IntoIterator<Item = (SmolStr, Isolation)>) -> Result<()> {

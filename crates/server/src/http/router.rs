@@ -18,7 +18,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use mangrove::FollowStatus;
+use mangrove::{FollowState, FollowStatus};
 use serde_json::json;
 use smol_str::SmolStr;
 
@@ -194,6 +194,8 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
 ///
 /// - `ok`;
 /// - `following`, with status 200, if the owner of a graph is another process, which this one follows;
+/// - `stopped`, with the reason and with status 200, if it follows that process no more: reads are answered, and see no
+///   new commits;
 /// - `read-only`, with the reasons for the graphs that the caller may read, and with status 200 since queries are
 ///   answered;
 /// - `closing`, with status 503, so that a load balancer sends no more clients here.
@@ -202,12 +204,14 @@ async fn metrics(State(shared): State<Arc<Shared>>, Extension(caller): Extension
 async fn health(State(shared): State<Arc<Shared>>, caller: Option<Extension<Caller>>) -> Response {
     // Every client may know that some graph takes no writes; which one, and why, only its readers may (SERVER-3).
     let is_writable = shared.engine.read_only(&Caller::anybody("")).is_empty();
-    let follows = !shared.engine.following(&Caller::anybody("")).is_empty();
-    let (code, status) = match (shared.shutdown().phase() > ShutdownPhase::Serving, is_writable, follows) {
-        (true, ..) => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
-        (false, false, _) => (StatusCode::OK, "read-only"),
-        (false, true, true) => (StatusCode::OK, "following"),
-        (false, true, false) => (StatusCode::OK, "ok"),
+    let followed_graphs = shared.engine.following(&Caller::anybody(""));
+    let has_stopped = followed_graphs.iter().any(|(_, status)| matches!(status.state, FollowState::Stopped { .. }));
+    let (code, status) = match shared.shutdown().phase() > ShutdownPhase::Serving {
+        true => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
+        false if has_stopped => (StatusCode::OK, "stopped"),
+        false if !is_writable => (StatusCode::OK, "read-only"),
+        false if !followed_graphs.is_empty() => (StatusCode::OK, "following"),
+        false => (StatusCode::OK, "ok"),
     };
     let Some(Extension(caller)) = caller else { return (code, Json(json!({ "status": status }))).into_response() };
     let causes: serde_json::Map<_, _> =
@@ -231,7 +235,13 @@ async fn health(State(shared): State<Arc<Shared>>, caller: Option<Extension<Call
 
 /// A graph whose owner is another process.
 fn followed(status: &FollowStatus) -> serde_json::Value {
+    let stopped = match &status.state {
+        FollowState::Stopped { error } => Some(error.message()),
+        FollowState::Following | FollowState::OwnerClosed => None,
+    };
     json!({
+        "stopped": stopped,
+        "pin": status.pin.to_string(),
         "owner": status.incarnation,
         "behind_ms": status.since_current.as_millis() as u64,
         "delay_ms": status.delay.map(|delay| delay.as_millis() as u64),

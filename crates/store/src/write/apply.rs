@@ -149,6 +149,14 @@ impl Writer<'_> {
 }
 
 impl Store {
+    /// Returns true if [`Store::slots_in_use`] returns any.
+    pub fn has_slots_in_use(&self, images: &[Redo]) -> bool {
+        images.iter().any(|image| match image {
+            Redo::Insert { element, .. } => self.last_in_slot(*element).is_some(),
+            _ => false,
+        })
+    }
+
     /// The last elements of the slots that these after-images put new elements into, as far as the slots are not free
     /// yet. These elements have ended or were rolled back, so collectors will give the slots back.
     pub fn slots_in_use(&self, images: &[Redo]) -> Vec<ElementId> {
@@ -166,7 +174,8 @@ impl Store {
         let tablet = self.tablet(page.tablet)?;
         let core = page_core(tablet, kind, page.number).filter(|core| at < core.used())?;
         let (begin, end) = core.version(at);
-        let is_there = begin != NEVER && end >= CLOSED;
+        // One that the caller's own transaction ends is gone when that transaction has committed.
+        let is_there = begin != NEVER && end >= CLOSED && claimed_by(end).is_none();
         let slots = SlotPage { kind, position: page, core };
         if is_there || core.is_used_up(at) || self.cursor(tablet, kind, core.label).free.has_slot(slots, at) {
             return None;

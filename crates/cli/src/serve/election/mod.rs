@@ -50,6 +50,25 @@ struct Candidate {
     task: JoinHandle<()>,
 }
 
+/// The databases of all candidates. With none, nothing is elected.
+#[derive(Clone, Default)]
+pub struct Candidates(Vec<watch::Sender<Option<Database>>>);
+
+impl Candidates {
+    /// Puts another copy of a graph in the place of the one that its candidate has.
+    pub fn replace(&self, before: &Database, database: &Database) {
+        for candidate in &self.0 {
+            candidate.send_if_modified(|known| {
+                let is_meant = known.as_ref().is_some_and(|known| known.is_same(before));
+                if is_meant {
+                    *known = Some(database.clone());
+                }
+                is_meant
+            });
+        }
+    }
+}
+
 /// The outcome of the first claim of a graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Elected {
@@ -100,6 +119,11 @@ impl Elections {
         if let Some(candidate) = self.candidates.last() {
             candidate.database.send_replace(Some(database.clone()));
         }
+    }
+
+    /// The databases of all candidates.
+    pub fn candidates(&self) -> Candidates {
+        Candidates(self.candidates.iter().map(|candidate| candidate.database.clone()).collect())
     }
 
     /// Is notified when another server has taken over a graph that this one owned.

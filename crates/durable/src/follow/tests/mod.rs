@@ -17,10 +17,13 @@ use crate::home::{DiskHome, MemoryHome};
 use crate::testing::{Actor, Dump, dump, dump_now, quiet};
 
 mod cases;
+mod pins;
+mod speed;
 
 fn options() -> FollowOptions {
     FollowOptions {
         graph: owners::options(),
+        pin_time: Duration::ZERO,
         manifest_pause: Duration::ZERO,
         busy_pause: Duration::from_millis(1),
         idle_pause: Duration::from_millis(5),
@@ -29,9 +32,13 @@ fn options() -> FollowOptions {
     }
 }
 
-/// A follower without a thread.
+/// A follower without a thread and without a pin.
 fn tail(home: &Arc<dyn Home>) -> Result<Box<Tail>> {
-    let tail = Tail::open(home.clone(), &options(), &|_| ())?;
+    tail_with(home, &options())
+}
+
+fn tail_with(home: &Arc<dyn Home>, options: &FollowOptions) -> Result<Box<Tail>> {
+    let tail = Tail::open(home.clone(), options, &|_| ())?;
     quiet(tail.manager());
     Ok(Box::new(tail))
 }
@@ -99,6 +106,14 @@ fn compare(tail: &Tail, states: &BTreeMap<u64, Dump>, what: &str) {
 fn run(seed: u64) -> Seen {
     let mut actor = Actor::new(seed);
     let (near, far) = homes(&mut actor, seed);
+    // With pins, nothing is deleted that a follower has not read.
+    let is_pinned = actor.rng.random_ratio(1, 2);
+    let with_pins = FollowOptions { pin_time: if is_pinned { PIN_TIME } else { Duration::ZERO }, ..options() };
+    let tail = |home: &Arc<dyn Home>| tail_with(home, &with_pins);
+    let check_cause = |error: &Error, what: &str| {
+        assert_eq!(error.kind(), ErrorKind::Closed, "{what}: {error}");
+        assert!(!is_pinned || !error.message().contains("deleted"), "{what}: {error}");
+    };
     let mut seen = Seen::default();
     let mut owner = owners::open(&far).unwrap();
     let mut states = BTreeMap::from([(0, dump_now(owner.manager()))]);
@@ -111,24 +126,24 @@ fn run(seed: u64) -> Seen {
             if followers.is_empty() || (followers.len() < 2 && actor.rng.random_ratio(1, 8)) {
                 followers.push(tail(&near).unwrap());
             }
-            for tail in &mut followers {
+            for follower in &mut followers {
                 for _ in 0..actor.rng.random_range(0..4) {
-                    match tail.step() {
-                        Ok(_) => compare(tail, &states, &what),
+                    match follower.step() {
+                        Ok(_) => compare(follower, &states, &what),
                         Err(error) => {
-                            assert_eq!(error.kind(), ErrorKind::Closed, "{what}: {error}");
+                            check_cause(&error, &what);
                             assert!(error.message().contains("open the graph again"), "{error}");
                             // What it has stays readable.
-                            compare(tail, &states, &what);
-                            *tail = self::tail(&near).unwrap_or_else(|error| panic!("{what}: {error}"));
-                            compare(tail, &states, &what);
+                            compare(follower, &states, &what);
+                            *follower = tail(&near).unwrap_or_else(|error| panic!("{what}: {error}"));
+                            compare(follower, &states, &what);
                             seen.reopened += 1;
                         }
                     }
                     seen.compared += 1;
                 }
                 if actor.rng.random_ratio(1, 10) {
-                    tail.manager().collect_garbage();
+                    follower.manager().collect_garbage();
                 }
             }
         }
@@ -157,7 +172,7 @@ fn run(seed: u64) -> Seen {
             }
             // What it has not read is gone: nothing was claimed, and another follower can be opened and promoted.
             Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Closed, "{what}: {error}");
+                check_cause(&error, &what);
                 seen.reopened += 1;
                 promote(tail(&near).unwrap()).unwrap_or_else(|error| panic!("{what}: {error}"))
             }

@@ -7,6 +7,8 @@
 //!   or served anything.
 //! - A read has every commit that was acknowledged, or was in the answer of another read, before it began.
 //! - An owner stops only if it was fenced.
+//! - A follower has a prefix of the history: each commit that was acknowledged and is before one that it has. No commit
+//!   that it has is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +41,8 @@ pub(super) struct Ledger {
     /// What every later read must have, in the order in which it became so.
     must_see: Vec<CommitId>,
     is_in_must_see: BTreeSet<CommitId>,
+    /// What followers have.
+    followed: BTreeSet<CommitId>,
     pub(super) reads: u64,
     pub(super) stalls: u64,
 }
@@ -52,12 +56,16 @@ impl Ledger {
         self.acknowledged.len() as u64
     }
 
-    /// Takes what a successor has read. Returns the commits.
-    pub(super) fn taken_over(&mut self, taken: &TakenOver) -> Result<BTreeSet<CommitId>, Violation> {
+    /// Takes what a successor has read, after these commits if it has followed. Returns the commits.
+    pub(super) fn taken_over(
+        &mut self,
+        taken: &TakenOver,
+        followed: Option<&BTreeSet<CommitId>>,
+    ) -> Result<BTreeSet<CommitId>, Violation> {
         let manifest = SimManifest::read(&taken.manifest).map_err(|error| Violation(error.to_string()))?;
         let mut recovered = BTreeSet::new();
         let in_tails = taken.tails.iter().flat_map(|tail| &tail.objects).flat_map(|object| commits_of(object));
-        for commit in manifest.covered.iter().copied().chain(in_tails) {
+        for commit in followed.unwrap_or(&manifest.covered).iter().copied().chain(in_tails) {
             if !self.made.contains(&commit) {
                 return Err(Violation(format!("commit {commit} was recovered, and no client has made it")));
             }
@@ -137,17 +145,46 @@ impl Ledger {
         Ok(())
     }
 
+    /// Takes the commits of a follower that reads the stream of an incarnation, and those of them that are new.
+    pub(super) fn followed(
+        &mut self,
+        incarnation: u64,
+        commits: &BTreeSet<CommitId>,
+        new: &BTreeSet<CommitId>,
+    ) -> Checked {
+        if let Some(commit) = new.iter().find(|commit| !self.made.contains(commit)) {
+            return Err(Violation(format!("a follower has commit {commit}, and no client has made it")));
+        }
+        self.followed.extend(new);
+        let last = commits.last().copied().unwrap_or_default();
+        let is_before = |commit: CommitId, claim: &u64| {
+            let by = self.reigns.get(claim).map_or(0, |reign| reign.incarnation);
+            by < incarnation || (by == incarnation && commit < last)
+        };
+        let missing =
+            self.acknowledged.iter().find(|(commit, by)| !commits.contains(commit) && is_before(**commit, by));
+        match missing {
+            None => Ok(()),
+            Some((commit, _)) => Err(Violation(format!(
+                "a follower that reads the stream of incarnation {incarnation} misses commit {commit}, which was acknowledged"
+            ))),
+        }
+    }
+
     /// Checks what the last recovery has read.
     pub(super) fn recovered_in_the_end(&self, recovered: &BTreeSet<CommitId>) -> Checked {
-        match self.must_see.iter().find(|commit| !recovered.contains(commit)) {
+        if let Some(commit) = self.must_see.iter().find(|commit| !recovered.contains(commit)) {
+            return Err(Violation(format!("commit {commit} was acknowledged or read, and is lost")));
+        }
+        match self.followed.iter().find(|commit| !recovered.contains(commit)) {
             None => Ok(()),
-            Some(commit) => Err(Violation(format!("commit {commit} was acknowledged or read, and is lost"))),
+            Some(commit) => Err(Violation(format!("commit {commit} was shown by a follower, and is lost"))),
         }
     }
 }
 
 /// The commits in an object of a stream.
-fn commits_of(object: &[u8]) -> Vec<CommitId> {
+pub(super) fn commits_of(object: &[u8]) -> Vec<CommitId> {
     let records = decode(object).map(|(_, records)| records).unwrap_or_default();
     records.chunks_exact(8).map(|id| u64::from_le_bytes(id.try_into().expect("eight bytes"))).collect()
 }
@@ -180,10 +217,10 @@ mod tests {
 
     #[test]
     fn doubled_and_invented_commits_are_noticed() {
-        assert!(ledger().taken_over(&taken(1, &[1, 2], &[3])).is_ok());
-        let Violation(what) = ledger().taken_over(&taken(1, &[1, 2], &[2])).unwrap_err();
+        assert!(ledger().taken_over(&taken(1, &[1, 2], &[3]), None).is_ok());
+        let Violation(what) = ledger().taken_over(&taken(1, &[1, 2], &[2]), None).unwrap_err();
         assert_eq!(what, "commit 2 was recovered twice");
-        let Violation(what) = ledger().taken_over(&taken(1, &[1, 20], &[])).unwrap_err();
+        let Violation(what) = ledger().taken_over(&taken(1, &[1, 20], &[]), None).unwrap_err();
         assert_eq!(what, "commit 20 was recovered, and no client has made it");
     }
 
@@ -191,16 +228,16 @@ mod tests {
     fn lost_commits_and_late_acknowledgements_are_noticed() {
         let first = || {
             let mut ledger = ledger();
-            ledger.taken_over(&taken(1, &[], &[])).unwrap();
+            ledger.taken_over(&taken(1, &[], &[]), None).unwrap();
             ledger.acknowledge(1, [1, 2].into_iter()).unwrap();
             ledger
         };
         assert!(first().recovered_in_the_end(&[1].into()).is_err());
         let mut ledger = first();
-        ledger.taken_over(&taken(2, &[1], &[])).unwrap();
+        ledger.taken_over(&taken(2, &[1], &[]), None).unwrap();
         assert!(ledger.acknowledge(2, [5].into_iter()).is_err(), "commit 2 is missing");
         let mut ledger = first();
-        ledger.taken_over(&taken(3, &[1, 2], &[3])).unwrap();
+        ledger.taken_over(&taken(3, &[1, 2], &[3]), None).unwrap();
         ledger.acknowledge(3, [6].into_iter()).unwrap();
         ledger.acknowledge(1, [3].into_iter()).unwrap();
         assert!(ledger.acknowledge(1, [4].into_iter()).is_err(), "the successor has not read commit 4");
@@ -209,8 +246,8 @@ mod tests {
     #[test]
     fn reads_that_miss_something_are_noticed() {
         let mut ledger = ledger();
-        ledger.taken_over(&taken(1, &[1], &[])).unwrap();
-        ledger.taken_over(&taken(2, &[1], &[2])).unwrap();
+        ledger.taken_over(&taken(1, &[1], &[]), None).unwrap();
+        ledger.taken_over(&taken(2, &[1], &[2]), None).unwrap();
         let before = ledger.read_begins();
         ledger.read_served(2, before, &BTreeSet::new()).unwrap();
         ledger.read_served(1, before, &BTreeSet::new()).unwrap();

@@ -38,8 +38,11 @@ impl SimManifest {
 }
 
 /// The layout of [`SimManifest`], for take-overs.
-#[derive(Debug)]
-pub(super) struct SimManifests;
+#[derive(Debug, Default)]
+pub(super) struct SimManifests {
+    /// A follower takes over that has no commit: then a checkpoint has some that no listed stream has (LOG-73).
+    pub(super) has_nothing: bool,
+}
 
 impl Manifests for SimManifests {
     fn view(&self, _: u64, manifest: &[u8]) -> Result<ManifestView> {
@@ -51,6 +54,9 @@ impl Manifests for SimManifests {
 
     fn claim(&self, _: u64, parent: &[u8], incarnation: u64) -> Result<Vec<u8>> {
         let mut manifest = SimManifest::read(parent)?;
+        if self.has_nothing && !manifest.covered.is_empty() {
+            return Err(Error::new(ErrorKind::Closed, "the checkpoint has commits that the follower lacks"));
+        }
         manifest.owner = incarnation;
         manifest.streams.insert(incarnation, 1);
         Ok(manifest.bytes())

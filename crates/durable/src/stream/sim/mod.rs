@@ -1,17 +1,19 @@
-//! A simulation of owners that pause anywhere, die, take over from each other, checkpoint and collect, over a store that
-//! loses requests and answers, delays, doubles and reorders them.
+//! A simulation of owners that pause anywhere, die, take over from each other, checkpoint and collect, and of followers that
+//! read their streams and are promoted, over a store that loses requests and answers, delays, doubles and reorders them.
 //!
 //! One seed is one history. Owners run the code of this module's siblings; store, clients and clocks are simulated.
 //! `MANGROVE_FIRST=SEED MANGROVE_CASES=1` runs one seed again. [`ledger`] has what is checked.
 
+mod follower;
 mod ledger;
 mod manifest;
 mod owner;
+mod rules;
 mod store;
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -21,9 +23,11 @@ use super::names::{manifest_name, manifest_number, stream_place};
 use super::writer::WriterOptions;
 use super::{Answer, Now, Rules};
 use crate::home::{HomeErrorKind, Put};
+use follower::PIN_US;
 use ledger::{Checked, Ledger, Violation};
 use manifest::SimManifest;
 use owner::{Owner, Phase, Purpose, failed};
+use rules::FollowRules;
 use store::{Ask, Fate, Heard, Hears, SimStore, draw_fate};
 
 const MS: u64 = 1_000;
@@ -35,7 +39,10 @@ const QUIET_US: u64 = 30_000 * MS;
 struct Scenario {
     /// Owners at a time at most.
     owners: usize,
+    /// Followers at a time at most.
+    followers: usize,
     rules: Rules,
+    follow: FollowRules,
     /// False: owners delete nothing, to see that the simulation notices.
     collects: bool,
 }
@@ -51,6 +58,10 @@ struct Tally {
     manifests: u64,
     objects: u64,
     stalls: u64,
+    followers: u64,
+    promotions: u64,
+    collected: u64,
+    found_by_pin: u64,
 }
 
 impl Tally {
@@ -64,6 +75,10 @@ impl Tally {
             (&mut self.manifests, other.manifests),
             (&mut self.objects, other.objects),
             (&mut self.stalls, other.stalls),
+            (&mut self.followers, other.followers),
+            (&mut self.promotions, other.promotions),
+            (&mut self.collected, other.collected),
+            (&mut self.found_by_pin, other.found_by_pin),
         ] {
             *sum += part;
         }
@@ -86,6 +101,8 @@ enum Event {
     Checkpoint { owner: usize },
     /// An owner closes the graph.
     Finish { owner: usize },
+    /// A follower is promoted.
+    Promote { owner: usize },
     /// Something happens to an owner, drawn when it happens.
     Incident,
     /// Another owner comes.
@@ -208,6 +225,16 @@ impl Sim {
 
     /// A last owner takes over and collects; then everything is looked at.
     fn check_the_end(&mut self) -> Checked {
+        for process in &mut self.processes {
+            if let Some(following) = process.owner.as_following() {
+                self.ledger.followed(following.read.incarnation, &following.commits, &BTreeSet::new())?;
+                self.tally.collected += following.collected;
+                self.tally.found_by_pin += following.found_by_pin;
+                process.is_alive = false;
+            }
+        }
+        // Their pins end.
+        self.run_until(self.time + PIN_US)?;
         let last = self.spawn();
         self.processes[last].commit_every = 100 * MS;
         let begin = self.time;
@@ -288,7 +315,7 @@ impl Sim {
                 None => return Ok(()),
             },
             Event::Wake { owner } | Event::Commit { owner } | Event::Checkpoint { owner } => *owner,
-            Event::Read { owner, .. } | Event::Finish { owner } => *owner,
+            Event::Read { owner, .. } | Event::Finish { owner } | Event::Promote { owner } => *owner,
         };
         self.reach(owner, event)
     }
@@ -339,10 +366,11 @@ impl Sim {
             Event::Read { mark, .. } => owner.read(mark.unwrap_or_default(), now, ledger)?,
             Event::Checkpoint { .. } => owner.begin_checkpoint(),
             Event::Finish { .. } => owner.finish(now, ledger)?,
+            Event::Promote { .. } => owner.promote(now, ledger)?,
             Event::Execute { .. } | Event::Incident | Event::Spawn => {}
         }
         for order in owner.take_orders() {
-            if matches!(order.ask, Ask::Delete(_)) && !self.scenario.collects {
+            if order.purpose == Purpose::Collection && matches!(order.ask, Ask::Delete(_)) && !self.scenario.collects {
                 continue;
             }
             self.send(number, order.purpose, order.ask);
@@ -420,7 +448,18 @@ impl Sim {
     }
 
     fn spawn(&mut self) -> usize {
-        let owner = Owner::new(self.rng.random(), self.options, self.scenario.rules);
+        let owner = Owner::new(self.rng.random(), self.options, self.scenario.rules, self.scenario.follow);
+        self.add(owner)
+    }
+
+    fn spawn_follower(&mut self) {
+        self.tally.followers += 1;
+        let (seed, options) = (self.rng.random(), self.options);
+        let number = self.add(Owner::following(seed, options, self.scenario.rules, self.scenario.follow));
+        self.at(self.time, Event::Wake { owner: number });
+    }
+
+    fn add(&mut self, owner: Owner) -> usize {
         let process = Process {
             owner,
             is_alive: true,
@@ -461,6 +500,35 @@ impl Sim {
         }
     }
 
+    /// A follower comes, pauses, dies, or is promoted.
+    fn incident_of_followers(&mut self) {
+        if self.scenario.followers == 0 {
+            return;
+        }
+        let followers: Vec<usize> = (0..self.processes.len())
+            .filter(|number| self.processes[*number].is_alive && self.processes[*number].owner.as_following().is_some())
+            .collect();
+        if followers.len() < self.scenario.followers && self.rng.random_range(0..3) == 0 {
+            self.spawn_follower();
+        }
+        if followers.is_empty() {
+            return;
+        }
+        let number = followers[self.rng.random_range(0..followers.len())];
+        match self.rng.random_range(0..16) {
+            0 => self.processes[number].is_alive = false,
+            1 => {
+                self.tally.promotions += 1;
+                self.at(self.time, Event::Promote { owner: number });
+            }
+            2..7 => {
+                let pause = [20 * MS, 200 * MS, 1_000 * MS, 6_000 * MS][self.rng.random_range(0..4)];
+                self.processes[number].paused_until = self.time + self.rng.random_range(0..2 * pause);
+            }
+            _ => {}
+        }
+    }
+
     /// An owner pauses, dies, closes the graph; or another one comes.
     fn incident(&mut self) -> Checked {
         if self.time >= self.end {
@@ -474,6 +542,7 @@ impl Sim {
                 process.is_alive && matches!(process.owner.phase, Phase::TakingOver(_) | Phase::Running(_))
             })
             .collect();
+        self.incident_of_followers();
         if alive.is_empty() || (alive.len() < self.scenario.owners && self.rng.random_range(0..5) == 0) {
             self.spawn();
             return Ok(());

@@ -1,4 +1,5 @@
-//! A simulated owner: a take-over, then the writer of a stream, checkpoints and collection.
+//! A simulated owner: a take-over, perhaps after it has followed others; then the writer of a stream, checkpoints and
+//! collection.
 //!
 //! The owner computes with its own clock. It is a state machine like what it drives: each event returns orders, which
 //! the simulation carries out.
@@ -6,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use mangrove_graph::ErrorKind;
 
 use super::super::fence::{TakeOver, TakeOverStart, TakenOver};
 use super::super::format::{END_BYTES_MAX, new_object};
@@ -13,8 +15,10 @@ use super::super::manifest_put::{ManifestOutcome, ManifestPut};
 use super::super::names::{MANIFESTS, STREAMS, manifest_name, manifest_number, stream_name, stream_place};
 use super::super::writer::{Action, HandedOver, ReadPermit, StreamFloor, StreamStart, Writer, WriterOptions};
 use super::super::{Answer, Now, Request, Rules, Step};
+use super::follower::{Following, PINS, pin_of};
 use super::ledger::{Checked, Ledger, Violation};
 use super::manifest::{CommitId, SimManifest, SimManifests, database};
+use super::rules::FollowRules;
 use super::store::{Ask, Heard};
 use crate::home::settle::{Settle, SettleStep};
 use crate::home::{HomeError, HomeErrorKind};
@@ -30,7 +34,15 @@ pub(super) enum Purpose {
     Object(u64),
     Checkpoint,
     Probe,
+    /// The list of pins, and the one of them that is read, in a collection of this number.
+    Pins(u64),
+    Pin(u64),
+    /// The manifest from which everything is kept.
+    Kept(u64),
     Collection,
+    /// The request of a follower of this number, and the deletion of a pin.
+    Follow(u64),
+    NeedlessPin,
 }
 
 /// A request that the owner sends.
@@ -44,6 +56,19 @@ pub(super) struct Order {
 struct Checkpoint {
     put: ManifestPut,
     manifest: SimManifest,
+}
+
+/// The pins that a collector reads.
+#[derive(Debug, Default)]
+struct PinsRead {
+    /// Counts the lists. An answer that belongs to an earlier one comes too late.
+    list: u64,
+    /// Those that were listed and not read yet.
+    left: Vec<String>,
+    /// When they were listed, in microseconds since 1970.
+    listed_us: u64,
+    /// The manifests of those that were read and have not ended.
+    live: BTreeSet<u64>,
 }
 
 /// An owner after its take-over.
@@ -66,6 +91,9 @@ pub(super) struct Running {
     checkpoint: Option<Checkpoint>,
     /// The marks of reads that wait.
     reads: Vec<usize>,
+    pins: PinsRead,
+    /// The manifest from which everything is kept, and its number.
+    kept: (u64, SimManifest),
     pub(super) collections: u32,
     pub(super) checkpoints: u32,
 }
@@ -78,6 +106,7 @@ impl Running {
 
 #[derive(Debug)]
 pub(super) enum Phase {
+    Following(Box<Following>),
     TakingOver(Box<TakeOver<SimManifests>>),
     Running(Box<Running>),
     /// It has stopped because it was fenced or superseded. The incarnation and the claim tell whether it was right.
@@ -94,6 +123,11 @@ pub(super) struct Owner {
     seed: u64,
     options: WriterOptions,
     rules: Rules,
+    follow: FollowRules,
+    /// What it was before it began to take over.
+    followed: Option<Box<Following>>,
+    /// The time of the last event, in microseconds since 1970.
+    unix_us: u64,
     /// When waits end, by what waits.
     wakes: BTreeMap<Purpose, u64>,
     orders: Vec<Order>,
@@ -101,19 +135,36 @@ pub(super) struct Owner {
 
 impl Owner {
     /// An owner that begins to take over. `seed` is different for each.
-    pub(super) fn new(seed: u64, options: WriterOptions, rules: Rules) -> Self {
-        let start = TakeOverStart {
-            node: seed.to_le_bytes().to_vec().into(),
-            nonce_seed: nonce_seed(seed),
-            lease_us: options.lease_us,
-        };
-        let (take_over, step) = TakeOver::with_rules(start, SimManifests, rules);
+    pub(super) fn new(seed: u64, options: WriterOptions, rules: Rules, follow: FollowRules) -> Self {
+        let (take_over, step) = TakeOver::with_rules(start(seed, options), SimManifests::default(), rules);
         let phase = Phase::TakingOver(Box::new(take_over));
-        let mut owner = Owner { phase, seed, options, rules, wakes: BTreeMap::new(), orders: Vec::new() };
+        let (wakes, orders, followed) = (BTreeMap::new(), Vec::new(), None);
+        let mut owner = Owner { phase, seed, options, rules, follow, followed, unix_us: 0, wakes, orders };
         if let Step::Ask(request) = step {
             owner.order(Purpose::TakeOver, request);
         }
         owner
+    }
+
+    /// A follower, which becomes an owner when it is promoted.
+    pub(super) fn following(seed: u64, options: WriterOptions, rules: Rules, follow: FollowRules) -> Self {
+        let phase = Phase::Following(Box::new(Following::new(seed, follow)));
+        let (wakes, orders, followed) = (BTreeMap::new(), Vec::new(), None);
+        Owner { phase, seed, options, rules, follow, followed, unix_us: 0, wakes, orders }
+    }
+
+    /// Promotes a follower. Does nothing before it is open.
+    pub(super) fn promote(&mut self, now: Now, ledger: &mut Ledger) -> Checked {
+        let Phase::Following(following) = &self.phase else { return Ok(()) };
+        let Some(followed) = following.followed() else { return Ok(()) };
+        let start = start(self.seed, self.options);
+        let has_nothing = following.commits.is_empty();
+        let (take_over, step) = TakeOver::of_follower(start, SimManifests { has_nothing }, followed, now.us);
+        if let Phase::Following(following) = std::mem::replace(&mut self.phase, Phase::TakingOver(Box::new(take_over)))
+        {
+            self.followed = Some(following);
+        }
+        self.take_over_step(step, now, ledger)
     }
 
     /// The requests that were made since the last call.
@@ -123,15 +174,20 @@ impl Owner {
 
     /// When the owner must be woken, by its clock.
     pub(super) fn wake_at_us(&self) -> Option<u64> {
-        let writer = match &self.phase {
+        let own = match &self.phase {
             Phase::Running(running) => running.writer.wake_at_us(),
+            Phase::Following(following) => following.pause_until,
             _ => None,
         };
-        self.wakes.values().copied().chain(writer).min()
+        self.wakes.values().copied().chain(own).min()
     }
 
     pub(super) fn running(&self) -> Option<&Running> {
         if let Phase::Running(running) = &self.phase { Some(running) } else { None }
+    }
+
+    pub(super) fn as_following(&self) -> Option<&Following> {
+        if let Phase::Following(following) = &self.phase { Some(following) } else { None }
     }
 
     fn order(&mut self, purpose: Purpose, request: Request) {
@@ -140,8 +196,12 @@ impl Owner {
 
     /// Takes an answer.
     pub(super) fn heard(&mut self, purpose: Purpose, heard: Heard, now: Now, ledger: &mut Ledger) -> Checked {
+        self.unix_us = now.unix_us;
         let Heard::Answer(answer) = heard else { return self.after_event(now, ledger) };
         match (&mut self.phase, purpose) {
+            (Phase::Following(following), Purpose::Follow(number)) if number == following.requests => {
+                following.answered(answer, now, ledger)?;
+            }
             (Phase::TakingOver(take_over), Purpose::TakeOver) => {
                 let step = take_over.answered(answer, now.us);
                 self.take_over_step(step, now, ledger)?;
@@ -171,6 +231,11 @@ impl Owner {
                     let actions = running.writer.probed(&answer, now);
                     self.act(actions, now, ledger)?;
                 }
+            }
+            (Phase::Running(running), Purpose::Pins(list) | Purpose::Pin(list) | Purpose::Kept(list))
+                if list == running.pins.list =>
+            {
+                self.pins_answered(purpose, answer)?
             }
             (Phase::Running(_), Purpose::Collection) => {
                 if let Answer::List(Ok(names)) = answer {
@@ -267,6 +332,9 @@ impl Owner {
         let bytes: Bytes = manifest.bytes().into();
         let (put, step) = ManifestPut::with_rules(running.number + 1, bytes, self.rules);
         running.checkpoint = Some(Checkpoint { put, manifest });
+        if !self.follow.lists_pins_when_counted {
+            self.list_pins();
+        }
         self.checkpoint_step(step);
     }
 
@@ -276,7 +344,14 @@ impl Owner {
             Step::WaitUntil(us) => {
                 self.wakes.insert(Purpose::TakeOver, us);
             }
-            Step::Failed(error) => return Err(Violation(format!("a take-over has failed: {error}"))),
+            Step::Failed(error) => match self.followed.take() {
+                // LOG-70: it goes on following.
+                Some(mut following) if error.kind() == ErrorKind::Closed => {
+                    following.go_on();
+                    self.phase = Phase::Following(following);
+                }
+                _ => return Err(Violation(format!("a take-over has failed: {error}"))),
+            },
             Step::Done(taken) => self.run(taken, now, ledger)?,
         }
         Ok(())
@@ -284,7 +359,14 @@ impl Owner {
 
     /// Begins to write after a take-over.
     fn run(&mut self, taken: TakenOver, now: Now, ledger: &mut Ledger) -> Checked {
-        let recovered = ledger.taken_over(&taken)?;
+        let mut followed = self.followed.take();
+        let recovered = ledger.taken_over(&taken, followed.as_ref().map(|following| &following.commits))?;
+        let known_ends = followed.iter().flat_map(|following| &following.read.ends);
+        let known_ends: Vec<(u64, u64)> = known_ends.map(|(incarnation, (seq, _))| (*incarnation, *seq)).collect();
+        if let Some(following) = &mut followed {
+            following.give_up_pin();
+            self.delete_pins(std::mem::take(&mut following.needless));
+        }
         let start = StreamStart {
             database: database(),
             incarnation: taken.incarnation,
@@ -293,13 +375,19 @@ impl Owner {
             held_until_us: taken.held_until_us,
         };
         let (writer, actions) = Writer::with_rules(start, self.options, self.rules, now);
+        let manifest = SimManifest::read(&taken.manifest).map_err(|error| Violation(error.to_string()))?;
         let running = Running {
             writer,
             incarnation: taken.incarnation,
             claim: taken.manifest_number,
             number: taken.manifest_number,
-            manifest: SimManifest::read(&taken.manifest).map_err(|error| Violation(error.to_string()))?,
-            ends: taken.tails.iter().map(|tail| (tail.incarnation, tail.end_seq)).collect(),
+            pins: PinsRead::default(),
+            kept: (taken.manifest_number, manifest.clone()),
+            manifest,
+            ends: known_ends
+                .into_iter()
+                .chain(taken.tails.iter().map(|tail| (tail.incarnation, tail.end_seq)))
+                .collect(),
             recovered,
             own: BTreeSet::new(),
             own_acknowledged: BTreeSet::new(),
@@ -344,8 +432,9 @@ impl Owner {
                     running.manifest = checkpoint.manifest;
                     running.checkpoints += 1;
                 }
-                for directory in [MANIFESTS, STREAMS] {
-                    self.order(Purpose::Collection, Request::List { directory: directory.into() });
+                match self.follow.lists_pins_when_counted {
+                    true => self.list_pins(),
+                    false => self.choose_kept(),
                 }
             }
             Step::Done(ManifestOutcome::Superseded) => {
@@ -356,23 +445,105 @@ impl Owner {
         }
     }
 
-    /// Deletes what neither of the newest two manifests needs: G1 and G4 of the design, without packs.
+    fn list_pins(&mut self) {
+        let Phase::Running(running) = &mut self.phase else { return };
+        running.pins.list += 1;
+        running.pins.listed_us = self.unix_us;
+        let purpose = Purpose::Pins(running.pins.list);
+        self.order(purpose, Request::List { directory: PINS.into() });
+    }
+
+    /// Reads the pins one after the other, then the oldest manifest that is kept. What fails is left to the next
+    /// checkpoint.
+    fn pins_answered(&mut self, purpose: Purpose, answer: Answer) -> Checked {
+        let Phase::Running(running) = &mut self.phase else { return Ok(()) };
+        match (purpose, answer) {
+            (Purpose::Pins(_), Answer::List(Ok(names))) => {
+                running.pins.left = names;
+                running.pins.live.clear();
+            }
+            (Purpose::Pin(_), Answer::Read(Ok(Some(bytes)))) => {
+                if let Some((manifest, until)) = pin_of(&bytes)
+                    && until > running.pins.listed_us
+                {
+                    running.pins.live.insert(manifest);
+                }
+            }
+            // LOG-76.
+            (Purpose::Pin(_), Answer::Read(Ok(None))) if self.follow.lists_pins_again => {
+                self.list_pins();
+                return Ok(());
+            }
+            (Purpose::Pin(_), Answer::Read(Ok(None))) => {}
+            (Purpose::Kept(_), Answer::Read(Ok(Some(bytes)))) => {
+                let manifest = SimManifest::read(&bytes).map_err(|error| Violation(error.to_string()))?;
+                running.kept.1 = manifest;
+                self.list_to_collect();
+                return Ok(());
+            }
+            // The pin of a manifest that is gone came too late, and its reader learns that (LOG-81).
+            (Purpose::Kept(_), Answer::Read(Ok(None))) => {
+                running.pins.live.remove(&running.kept.0);
+                self.choose_kept();
+                return Ok(());
+            }
+            _ => return Ok(()),
+        }
+        match running.pins.left.pop() {
+            Some(name) => {
+                let purpose = Purpose::Pin(running.pins.list);
+                self.order(purpose, Request::Read { name, bytes_max: None });
+            }
+            None if self.follow.lists_pins_when_counted => self.choose_kept(),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Chooses the manifest from which everything is kept: the newest one, or one that is pinned.
+    fn choose_kept(&mut self) {
+        let Phase::Running(running) = &mut self.phase else { return };
+        let pinned = running.pins.live.first().copied().filter(|pinned| *pinned < running.number);
+        match pinned {
+            Some(number) => {
+                running.kept.0 = number;
+                let purpose = Purpose::Kept(running.pins.list);
+                self.order(purpose, Request::Read { name: manifest_name(number), bytes_max: None });
+            }
+            None => {
+                running.kept = (running.number, running.manifest.clone());
+                self.list_to_collect();
+            }
+        }
+    }
+
+    fn list_to_collect(&mut self) {
+        for directory in [MANIFESTS, STREAMS] {
+            self.order(Purpose::Collection, Request::List { directory: directory.into() });
+        }
+    }
+
+    fn delete_pins(&mut self, names: Vec<String>) {
+        let deletions = names.into_iter().map(|name| Order { purpose: Purpose::NeedlessPin, ask: Ask::Delete(name) });
+        self.orders.extend(deletions);
+    }
+
+    /// Deletes what neither the newest two manifests nor those from the oldest pinned one on need: G1 and G4 of the
+    /// design, without packs.
     fn collect(&mut self, names: &[String]) {
         let Phase::Running(running) = &mut self.phase else { return };
         running.collections += 1;
-        let floor = running.manifest.streams.get(&running.incarnation).copied().unwrap_or(1);
+        let (number, kept) = &running.kept;
         let is_garbage = |name: &str| {
-            if let Some(number) = manifest_number(name) {
-                return number + 1 < running.number;
+            if let Some(found) = manifest_number(name) {
+                return found < *number && found + 1 < running.number;
             }
-            match stream_place(name) {
-                Some((incarnation, seq)) if incarnation == running.incarnation => seq < floor,
-                Some((incarnation, seq)) => match running.manifest.ended.get(&incarnation) {
-                    // LOG-57.
-                    Some(end_seq) => seq != *end_seq || !self.rules.keeps_ends,
-                    None => false,
-                },
-                None => false,
+            let Some((incarnation, seq)) = stream_place(name) else { return false };
+            match (kept.streams.get(&incarnation), kept.ended.get(&incarnation)) {
+                (Some(floor), _) => seq < *floor,
+                // LOG-57.
+                (None, Some(end_seq)) => seq != *end_seq || !self.rules.keeps_ends,
+                (None, None) => false,
             }
         };
         for name in names.iter().filter(|name| is_garbage(name)) {
@@ -415,8 +586,15 @@ impl Owner {
         Ok(())
     }
 
-    /// Asks for the reads that wait.
+    /// Asks for the reads that wait, or sends what a follower wants.
     fn after_event(&mut self, now: Now, ledger: &mut Ledger) -> Checked {
+        if let Phase::Following(following) = &mut self.phase {
+            let (request, needless) = (following.request(now), std::mem::take(&mut following.needless));
+            let number = following.requests;
+            request.into_iter().for_each(|request| self.order(Purpose::Follow(number), request));
+            self.delete_pins(needless);
+            return Ok(());
+        }
         let Phase::Running(running) = &mut self.phase else { return Ok(()) };
         let reads = std::mem::take(&mut running.reads);
         for mark in reads {
@@ -441,9 +619,14 @@ impl Owner {
                 running.manifest.streams.get(&incarnation).is_some_and(|floor| seq >= *floor)
             }
             (_, Some((incarnation, seq))) => running.manifest.ended.get(&incarnation) == Some(&seq),
-            (None, None) => name.starts_with("node/"),
+            // A pin of a follower that has died ends with its time, and stays.
+            (None, None) => name.starts_with("node/") || name.starts_with(PINS),
         }
     }
+}
+
+fn start(seed: u64, options: WriterOptions) -> TakeOverStart {
+    TakeOverStart { node: seed.to_le_bytes().to_vec().into(), nonce_seed: nonce_seed(seed), lease_us: options.lease_us }
 }
 
 fn nonce_seed(seed: u64) -> [u8; 16] {

@@ -20,39 +20,54 @@ fn cases() -> u64 {
     if is_full { cases.max(IN_FULL) } else { cases }
 }
 
+/// So many owners and followers at a time at most, which keep all rules.
+fn scenario(owners: usize, followers: usize) -> Scenario {
+    let (rules, follow) = (Rules::default(), FollowRules::default());
+    Scenario { owners, followers, rules, follow, collects: true }
+}
+
 /// Runs seeds with all rules, and checks that they try what they should.
-fn run_all(owners: usize) {
+fn run_all(owners: usize, followers: usize) {
     let first = first_seed(1);
     let mut total = Tally::default();
     for seed in first..first + cases() {
-        match run(seed, Scenario { owners, rules: Rules::default(), collects: true }) {
+        match run(seed, scenario(owners, followers)) {
             Ok(tally) => total.add(tally),
             Err(Violation(what)) => {
-                panic!("seed {seed} with {owners} owners: {what}. MANGROVE_FIRST={seed} MANGROVE_CASES=1 runs it again")
+                panic!(
+                    "seed {seed} with {owners} owners and {followers} followers: {what}. MANGROVE_FIRST={seed} MANGROVE_CASES=1 runs it again"
+                )
             }
         }
     }
-    println!("{owners} owners: {total:?}");
+    println!("{owners} owners, {followers} followers: {total:?}");
     // One history may be quiet; many are not.
     if cases() >= 100 {
         let happened = [total.acknowledged, total.reads, total.manifests, total.fenced, total.stalls];
         assert!(happened.iter().all(|count| *count > 0), "something never happened: {total:?}");
+        let followed = [total.followers, total.promotions, total.collected, total.found_by_pin];
+        assert!(followers == 0 || followed.iter().all(|count| *count > 0), "something never happened: {total:?}");
     }
 }
 
 #[test]
 fn one_owner_after_the_other_loses_nothing() {
-    run_all(1);
+    run_all(1, 0);
 }
 
 #[test]
 fn several_owners_lose_nothing_and_fence_each_other() {
-    (2..=4).for_each(run_all);
+    (2..=4).for_each(|owners| run_all(owners, 0));
+}
+
+#[test]
+fn followers_have_a_prefix_and_lose_nothing_when_they_are_promoted() {
+    (1..=2).for_each(|owners| run_all(owners, 2));
 }
 
 #[test]
 fn a_seed_is_one_history() {
-    let scenario = Scenario { owners: 4, rules: Rules::default(), collects: true };
+    let scenario = Scenario { followers: 1, ..scenario(4, 0) };
     for seed in 1..20 {
         assert_eq!(run(seed, scenario), run(seed, scenario), "seed {seed}");
     }
@@ -60,7 +75,7 @@ fn a_seed_is_one_history() {
 
 #[test]
 fn garbage_that_stays_is_noticed() {
-    let scenario = Scenario { owners: 2, rules: Rules::default(), collects: false };
+    let scenario = Scenario { collects: false, ..scenario(2, 0) };
     let Err(Violation(what)) = run(1, scenario) else { panic!("nothing was noticed") };
     assert!(what.ends_with("was never collected"), "{what}");
 }
@@ -69,7 +84,7 @@ fn garbage_that_stays_is_noticed() {
 fn noticed(rules: Rules) -> Option<(u64, String)> {
     (1..=MUTATION_SEEDS).find_map(|seed| {
         let owners = 2 + (seed % 3) as usize;
-        run(seed, Scenario { owners, rules, collects: true }).err().map(|Violation(what)| (seed, what))
+        run(seed, Scenario { rules, ..scenario(owners, 0) }).err().map(|Violation(what)| (seed, what))
     })
 }
 
@@ -107,6 +122,36 @@ fn every_broken_rule_is_noticed() {
                 None
             }
             None => Some(what),
+        })
+        .collect();
+    assert!(missed.is_empty(), "not noticed within {MUTATION_SEEDS} seeds: {missed:?}");
+}
+
+#[test]
+fn every_broken_rule_of_followers_and_pins_is_noticed() {
+    let all = FollowRules::default();
+    let mutations = [
+        ("pins after it has read", FollowRules { pins_before_reading: false, ..all }),
+        ("follows beyond a gap", FollowRules { follows_prefix: false, ..all }),
+        ("goes on to a stream that is not listed with the last", FollowRules { goes_on_if_listed: false, ..all }),
+        ("pins less than it needs", FollowRules { pins_what_it_needs: false, ..all }),
+        ("lists pins before the manifest counts", FollowRules { lists_pins_when_counted: false, ..all }),
+        ("misses a pin that moves", FollowRules { lists_pins_again: false, ..all }),
+    ];
+    let missed: Vec<&str> = mutations
+        .into_iter()
+        .filter_map(|(what, follow)| {
+            let found = (1..=MUTATION_SEEDS).find_map(|seed| {
+                let scenario = Scenario { follow, ..scenario(1 + (seed % 2) as usize, 2) };
+                run(seed, scenario).err().map(|Violation(how)| (seed, how))
+            });
+            match found {
+                Some((seeds, how)) => {
+                    println!("{what}: noticed after {seeds} seeds: {how}");
+                    None
+                }
+                None => Some(what),
+            }
         })
         .collect();
     assert!(missed.is_empty(), "not noticed within {MUTATION_SEEDS} seeds: {missed:?}");
