@@ -14,6 +14,7 @@
 //! | [`projection`] | the neighbors of all vertices as positions |
 //! | `simple` | sorted rows, for algorithms that intersect them |
 //! | [`algorithm`] | the algorithms, one a file |
+//! | [`registry`] | the algorithms by name, with their options |
 //! | [`verify`] | for each algorithm another one, plain and sequential, that finds the same |
 //!
 //! `docs/design/analytics.md` explains the design.
@@ -24,6 +25,7 @@
 pub mod algorithm;
 pub mod numbering;
 pub mod projection;
+pub mod registry;
 mod simple;
 #[allow(unsafe_code)]
 pub mod team;
