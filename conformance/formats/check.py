@@ -15,21 +15,10 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from counted import Checks
+
 READER = HERE / "read_neighbours.py"
-
-
-class Checks:
-    """Counts checks, and prints those that fail."""
-
-    def __init__(self):
-        self.passed, self.failed = 0, 0
-
-    def equal(self, what, found, expected):
-        if found == expected:
-            self.passed += 1
-            return
-        self.failed += 1
-        print(f"FAILED {what}: {str(found)[:300]}, expected {str(expected)[:300]}")
 
 
 def mangrove(*arguments):
@@ -79,6 +68,8 @@ MAKE = [
     "g.V().hasLabel('person').as('a').V().hasLabel('city').addE('lives').from('a').iterate()",
     "g.V().hasLabel('city').limit(1).as('a').addE('twin').to('a').iterate()",
 ]
+# So few changes that there are deltas.
+FEW = "g.E().hasLabel('knows').limit(2).drop().iterate()"
 # Deletions, and new elements in their places: each script opens the graph anew, which makes the places free.
 CHANGE = [
     "g.V().hasLabel('person').limit(5).drop().iterate()",
@@ -106,6 +97,12 @@ def main():
         mangrove("checkpoint", "--data", data, "--topology", "true")
         checks.equal("edges", lines_of(data), expected_lines(data))
         checks.equal("there are edges", len(lines_of(data)), 2 * (60 * 60 + 60 * 7 + 1))
+        checks.equal("the first checkpoint has no deltas", covered(data, 4), False)
+        query(data, FEW)
+        mangrove("checkpoint", "--data", data)
+        checks.equal("the checkpoint after a few changes has deltas", covered(data, 4), True)
+        checks.equal("edges of blocks and deltas", lines_of(data), expected_lines(data))
+        damage(checks, data, Path(folder) / "damaged")
         for script in CHANGE:
             query(data, script)
         mangrove("checkpoint", "--data", data)
@@ -126,11 +123,27 @@ def main():
     sys.exit(checks.failed > 0)
 
 
-def damage(checks, data, copy):
-    """Changes a byte of the manifest, of every pack's directory, and of a topology block."""
+def packs_of(data):
+    """The newest manifest, and its packs."""
     newest = max((data / "manifest").glob("*.json"), key=lambda path: int(path.stem))
-    manifest = json.loads(newest.read_text())["manifest"]
-    names = {f"{pack['incarnation']:016x}-{pack['counter']:016x}" for pack in manifest["packs"] if "3:" in pack["covers"]}
+    return newest, json.loads(newest.read_text())["manifest"]["packs"]
+
+
+def covers(pack, kind):
+    """True if a pack has blocks of a kind."""
+    return any(part.startswith(f"{kind}:") for part in pack["covers"].split(","))
+
+
+def covered(data, kind):
+    """True if a pack of the newest manifest has blocks of a kind."""
+    return any(covers(pack, kind) for pack in packs_of(data)[1])
+
+
+def damage(checks, data, copy):
+    """Changes a byte of the manifest, and of the directory and the trailer of every pack with topology."""
+    newest, packs = packs_of(data)
+    has_topology = [pack for pack in packs if covers(pack, 3) or covers(pack, 4)]
+    names = {f"{pack['incarnation']:016x}-{pack['counter']:016x}" for pack in has_topology}
     packs = [path for path in (data / "pack").iterdir() if path.name[9:] in names]
     places = [(newest, newest.stat().st_size // 2)]
     places += [(path, path.stat().st_size - 30) for path in packs] + [(path, path.stat().st_size - 3) for path in packs]

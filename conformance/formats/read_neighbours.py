@@ -187,15 +187,20 @@ class Graph:
 
     def __init__(self, directory):
         self.manifest = newest_manifest(directory)
-        self.blocks = {}
+        self.blocks, self.deltas = {}, {}
         packs = {}
         for entry in self.manifest["packs"]:
             number = (entry["incarnation"], entry["counter"])
             is_named = self.manifest["names"] == {"incarnation": number[0], "counter": number[1]}
-            if covers(entry, 3) or is_named:
+            if covers(entry, 3) or covers(entry, 4) or is_named:
                 packs[number] = pack = Pack(directory, entry)
-                # A later pack has newer blocks.
-                self.blocks.update({key: (pack, *place) for key, place in pack.blocks.items() if key[0] == 3})
+                # A later pack has newer blocks. A delta is of the newest block before it.
+                for (kind, tablet, number), place in sorted(pack.blocks.items()):
+                    if kind == 3:
+                        self.blocks[tablet, number] = (pack, *place)
+                        self.deltas.pop((tablet, number), None)
+                    if kind == 4:
+                        self.deltas[tablet, number] = (pack, *place)
         names = self.manifest["names"]
         catalog = packs[names["incarnation"], names["counter"]]
         reader = Reader(unpacked(catalog.block(*catalog.blocks[2, 0, 0])))
@@ -206,11 +211,12 @@ class Graph:
 
     def page(self, tablet, number):
         """The topology of a page of vertices, or none."""
-        place = self.blocks.get((3, tablet, number))
-        return place and Topology(place[0].block(*place[1:]))
+        place, delta = (places.get((tablet, number)) for places in (self.blocks, self.deltas))
+        page = place and Topology(place[0].block(*place[1:]))
+        return Delta(page, delta[0].block(*delta[1:])) if page and delta else page
 
     def pages(self):
-        return (self.page(tablet, number) for _, tablet, number in sorted(self.blocks))
+        return (self.page(*key) for key in sorted(self.blocks))
 
 
 # --- Topology -------------------------------------------------------------------------------------------------------
@@ -235,10 +241,9 @@ class Topology:
         if flags & 2:
             self.live = [slot for slot in range(n) if body[at + slot // 8] >> slot % 8 & 1]
             at += (n + 7) // 8
+        self.checksum = body[layer3 - 4:layer3]
         self.lists = body[layer3:]
-        stripes = struct.unpack(f"<{(length + STRIPE - 1) // STRIPE}I", body[at:layer3 - 4])
-        for number, crc in enumerate(stripes):
-            expect(crc == crc32c(self.lists[number * STRIPE:(number + 1) * STRIPE]), "the checksum of a stripe is wrong")
+        check_stripes(body[at:layer3 - 4], self.lists)
 
     def vertex(self, slot):
         """The number that Gremlin shows for the vertex in a slot."""
@@ -247,10 +252,18 @@ class Topology:
     def neighbors(self, slot):
         """Direction, label set, edge and neighbor of each edge of the vertex in a slot."""
         for direction in range(2):
-            begin, end = self.offsets[2 * slot + direction:2 * slot + direction + 2]
-            reader = Reader(self.lists[begin:end])
-            while reader.left():
-                yield from self.run(reader, slot, direction)
+            for label_set, edge, neighbor in self.list(slot, direction):
+                yield "in" if direction else "out", label_set, external(*edge), external(*neighbor)
+
+    def list(self, slot, direction):
+        """Label set, edge and neighbor of each entry of a list."""
+        begin, end = self.offsets[2 * slot + direction:2 * slot + direction + 2]
+        return self.entries(self.lists[begin:end], slot, direction)
+
+    def entries(self, data, slot, direction):
+        reader = Reader(data)
+        while reader.left():
+            yield from self.run(reader, slot, direction)
 
     def run(self, reader, slot, direction):
         label_set, count = reader.varint(), reader.varint()
@@ -266,10 +279,72 @@ class Topology:
             generations = (reader.varint(), reader.varint()) if has_generations else (0, 0)
             tablet, index = neighbor & (1 << self.bits) - 1, neighbor >> self.bits
             edge_tablet = tablet if direction else self.tablet
-            yield ("in" if direction else "out", label_set, external(edge_tablet, generations[1], edge),
-                   external(tablet, generations[0], index))
+            yield label_set, (edge_tablet, generations[1], edge), (tablet, generations[0], index)
             if lengths and (at % PART == PART - 1 or at == count - 1):
                 expect(reader.at == part_end, "a part of a run is not as long as it says")
+
+
+class Delta(Topology):
+    """A topology block with the changes of a delta."""
+
+    def __init__(self, base, body):
+        (self.first, self.tablet, self.label_set, self.slots, self.bits, self.timestamp, base_timestamp, base_checksum, begin,
+         length, flags, outgoing, incoming) = struct.unpack("<QIIIIQQ4sIIIII", body[:64])
+        expect(flags == 0, f"a delta has unknown flags: {flags}")
+        expect(crc32c(body[:begin - 4]) == struct.unpack("<I", body[begin - 4:begin])[0], "the checksum of a delta is wrong")
+        expect(begin + length == len(body), "a delta is not as long as it says")
+        expect((base.timestamp, base.checksum, base.first) == (base_timestamp, base_checksum, self.first),
+               "a delta is of another block than the one that counts")
+        changes = body[begin:]
+        stripes = begin - 4 - 4 * ((length + STRIPE - 1) // STRIPE)
+        check_stripes(body[stripes:begin - 4], changes)
+        self.base, self.changes = base, {}
+        live, generations = set(base.live), list(base.generations) + [0] * (self.slots - base.slots)
+        table = Reader(body[64:stripes])
+        slot = -1
+        for _ in range(table.varint()):
+            slot += table.varint() + 1
+            state = table.varint()
+            generations[slot] = state // 2
+            (live.add if state % 2 else live.discard)(slot)
+        slot, end = -1, 0
+        for _ in range(table.varint()):
+            slot += table.varint() + 1
+            start, end = end, end + table.varint()
+            expect(end <= length, "a change is beyond the end of a delta")
+            self.changes[slot] = self.change(Reader(changes[start:end]), slot)
+        expect(table.left() == 0 and end == length, "a delta is longer than its changes")
+        self.live, self.generations = sorted(live), generations
+        for direction, count in enumerate((outgoing, incoming)):
+            found = sum(len(list(self.list(slot, direction))) for slot in range(self.slots))
+            expect(found == count, "the lists have another number of entries than the delta says")
+
+    def change(self, reader, slot):
+        """For each direction the places of removed entries, and the added entries."""
+        sides = []
+        for direction in range(2):
+            place, removed = -1, set()
+            for _ in range(reader.varint()):
+                place += reader.varint() + 1
+                removed.add(place)
+            added = reader.take(reader.varint())
+            sides.append((removed, list(self.entries(added, slot, direction))))
+        expect(reader.left() == 0, "a change is longer than its lists")
+        return sides
+
+    def list(self, slot, direction):
+        old = list(self.base.list(slot, direction)) if slot < self.base.slots else []
+        if slot not in self.changes:
+            return old
+        removed, added = self.changes[slot][direction]
+        expect(all(place < len(old) for place in removed), "a delta removes an entry that its block does not have")
+        return [entry for place, entry in enumerate(old) if place not in removed] + added
+
+
+def check_stripes(checksums, data):
+    """Checks bytes against the checksum of each 4,096 of them."""
+    for number, crc in enumerate(struct.unpack(f"<{(len(data) + STRIPE - 1) // STRIPE}I", checksums)):
+        expect(crc == crc32c(data[number * STRIPE:(number + 1) * STRIPE]), "the checksum of a stripe is wrong")
 
 
 def lines(graph, page, slot):

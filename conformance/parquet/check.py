@@ -21,22 +21,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from counted import Checks
+
 ROWS = 1000
 UTC = datetime.timezone.utc
-
-
-class Checks:
-    """Counts checks, and prints those that fail."""
-
-    def __init__(self):
-        self.passed, self.failed = 0, 0
-
-    def equal(self, what, found, expected):
-        if found == expected:
-            self.passed += 1
-            return
-        self.failed += 1
-        print(f"FAILED {what}: {found!r}, expected {expected!r}")
 
 
 def some(row, value):

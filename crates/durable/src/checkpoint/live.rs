@@ -4,7 +4,8 @@
 //! its blocks count, or when there are too many packs; then the smallest go first. The pages that still count in it are
 //! due in the next checkpoint, as if they had changed. A pack without a block that counts leaves the manifest.
 //!
-//! Of topology blocks, too, that in the last pack counts, if the manifest says that there are any (LOG-100).
+//! Of topology blocks, too, that in the last pack counts, if the manifest says that there are any (LOG-100). So does the last
+//! delta after it (LOG-103).
 //!
 //! So a graph takes at most about twice its size on disk, a checkpoint of few changes writes little, and recovery reads
 //! each page once.
@@ -28,11 +29,14 @@ pub(super) struct PackPolicy {
     /// Packs that any graph may have.
     pub(super) packs_free: u64,
     pub(super) compression: Compression,
+    /// Lists that have changed a little are written as deltas of their topology blocks.
+    pub(super) deltas: bool,
 }
 
 impl Default for PackPolicy {
     fn default() -> Self {
-        PackPolicy { bytes_min: 8 << 20, bytes_max: 1 << 30, packs_free: 16, compression: Compression::Zstd }
+        let compression = Compression::Zstd;
+        PackPolicy { bytes_min: 8 << 20, bytes_max: 1 << 30, packs_free: 16, compression, deltas: true }
     }
 }
 
@@ -56,6 +60,23 @@ pub(super) struct PagePlace {
     pub(super) position: BlockPosition,
 }
 
+/// Where the topology of a page lies that counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct TopologyPlace {
+    pub(super) block: PagePlace,
+    /// The delta of this block that counts, if there is one.
+    pub(super) delta: Option<PagePlace>,
+    /// Bytes of all deltas of this block, as far as the packs have had them since the graph was opened.
+    pub(super) delta_bytes: u64,
+}
+
+impl TopologyPlace {
+    /// The blocks of kind 3 and 4.
+    fn places(self) -> [Option<PagePlace>; 2] {
+        [Some(self.block), self.delta]
+    }
+}
+
 /// A pack, and how much of it counts.
 #[derive(Debug)]
 struct LivePack {
@@ -73,7 +94,7 @@ pub(super) struct LivePacks {
     packs: BTreeMap<u64, LivePack>,
     newest: HashMap<PageName, PagePlace>,
     /// The topology blocks that count, by their pages; `None` if none do (LOG-100).
-    topology: Option<HashMap<PageName, PagePlace>>,
+    topology: Option<HashMap<PageName, TopologyPlace>>,
     /// The pack with the catalog that counts.
     catalog: Option<(u64, BlockPosition)>,
     /// The place of the next pack.
@@ -99,24 +120,39 @@ impl LivePacks {
         let (mut bytes, mut live) = (0, 0);
         for &(name, position) in blocks {
             bytes += position.bytes();
-            let old = match name.page() {
-                Some(page) => self.newest.insert(page, PagePlace { pack: at, position }),
-                None if name == BlockName::CATALOG => {
-                    self.catalog.replace((at, position)).map(|(pack, position)| PagePlace { pack, position })
-                }
-                None => match (name.topology_page(), &mut self.topology) {
-                    (Some(page), Some(topology)) => topology.insert(page, PagePlace { pack: at, position }),
-                    _ => continue,
-                },
-            };
+            let replaced = self.replaced_by(name);
+            if !self.count(name, PagePlace { pack: at, position }) {
+                continue;
+            }
             live += position.bytes();
-            if let Some(pack) = old.and_then(|old| self.packs.get_mut(&old.pack).map(|pack| (pack, old))) {
-                let (pack, old) = pack;
-                pack.live -= old.position.bytes();
+            for old in replaced.into_iter().flatten() {
+                // Of two blocks with one name in this pack, which no writer makes, both seem to count.
+                if let Some(pack) = self.packs.get_mut(&old.pack) {
+                    pack.live -= old.position.bytes();
+                }
             }
         }
         self.packs.insert(at, LivePack { entry, bytes, live });
         at
+    }
+
+    /// Lets a block count that is newer than all others. Returns false if blocks of its kind do not count, or a delta has no
+    /// block.
+    fn count(&mut self, name: BlockName, place: PagePlace) -> bool {
+        if let Some(page) = name.page() {
+            self.newest.insert(page, place);
+        } else if name == BlockName::CATALOG {
+            self.catalog = Some((place.pack, place.position));
+        } else if let (Some(page), Some(topology)) = (name.topology_page(), &mut self.topology) {
+            topology.insert(page, TopologyPlace { block: place, delta: None, delta_bytes: 0 });
+        } else if let (Some(page), Some(topology)) = (name.delta_page(), &mut self.topology) {
+            let Some(of_page) = topology.get_mut(&page) else { return false };
+            of_page.delta = Some(place);
+            of_page.delta_bytes += place.position.bytes();
+        } else {
+            return false;
+        }
+        true
     }
 
     /// The images that count.
@@ -126,12 +162,12 @@ impl LivePacks {
 
     /// Lets the blocks of these pages count no more.
     pub(super) fn forget(&mut self, pages: &[PageName]) {
-        let (newest, topology) = (&mut self.newest, &mut self.topology);
-        let places = pages
-            .iter()
-            .flat_map(|page| [newest.remove(page), topology.as_mut().and_then(|topology| topology.remove(page))]);
-        for place in places.flatten() {
-            self.packs.get_mut(&place.pack).expect("the pack of a block that counts").live -= place.position.bytes();
+        for page in pages {
+            let topology = self.topology.as_mut().and_then(|topology| topology.remove(page));
+            let topology = topology.into_iter().flat_map(TopologyPlace::places).flatten();
+            for place in self.newest.remove(page).into_iter().chain(topology) {
+                subtract(&mut self.packs, place);
+            }
         }
     }
 
@@ -140,26 +176,39 @@ impl LivePacks {
         if counts {
             self.topology.get_or_insert_default();
         } else {
-            for place in self.topology.take().into_iter().flat_map(HashMap::into_values) {
-                self.packs.get_mut(&place.pack).expect("the pack of a block that counts").live -=
-                    place.position.bytes();
-            }
+            let topology = self.topology.take().into_iter().flat_map(HashMap::into_values);
+            topology.flat_map(TopologyPlace::places).flatten().for_each(|place| subtract(&mut self.packs, place));
         }
     }
 
-    /// The topology blocks that count.
-    pub(super) fn newest_topology(&self) -> impl Iterator<Item = (PageName, PagePlace)> {
+    /// The topology that counts.
+    pub(super) fn newest_topology(&self) -> impl Iterator<Item = (PageName, TopologyPlace)> {
         self.topology.iter().flatten().map(|(page, place)| (*page, *place))
     }
 
-    /// The block of this name that counts.
-    fn counting(&self, name: BlockName) -> Option<(u64, BlockPosition)> {
-        let place = match name.page() {
-            Some(page) => self.newest.get(&page),
-            None if name == BlockName::CATALOG => return self.catalog,
-            None => self.topology.as_ref()?.get(&name.topology_page()?),
-        };
-        place.map(|place| (place.pack, place.position))
+    /// The topology of a page that counts.
+    pub(super) fn topology_of(&self, page: PageName) -> Option<TopologyPlace> {
+        self.topology.as_ref()?.get(&page).copied()
+    }
+
+    /// A pack, by its place in the order of all packs.
+    pub(super) fn pack(&self, at: u64) -> Option<&ManifestPack> {
+        self.packs.get(&at).map(|pack| &pack.entry)
+    }
+
+    /// The blocks that stop counting when a newer block of this name counts.
+    fn replaced_by(&self, name: BlockName) -> [Option<PagePlace>; 2] {
+        if let Some(page) = name.page() {
+            [self.newest.get(&page).copied(), None]
+        } else if name == BlockName::CATALOG {
+            [self.catalog.map(|(pack, position)| PagePlace { pack, position }), None]
+        } else if let Some(page) = name.topology_page() {
+            self.topology_of(page).map(TopologyPlace::places).unwrap_or_default()
+        } else if let Some(page) = name.delta_page() {
+            [self.topology_of(page).and_then(|of_page| of_page.delta), None]
+        } else {
+            [None, None]
+        }
     }
 
     /// The number of pages with an image.
@@ -189,9 +238,9 @@ impl LivePacks {
         let changed: HashSet<PageName> = changed.into_iter().collect();
         let lists: HashSet<PageName> = lists.into_iter().collect();
         let mut live: BTreeMap<u64, u64> = self.packs.iter().map(|(at, pack)| (*at, pack.live)).collect();
-        let topology = |page: &PageName| self.topology.as_ref()?.get(page);
-        let replaced = changed.iter().filter_map(|page| self.newest.get(page));
-        for place in replaced.chain(lists.iter().filter_map(topology)) {
+        // Of a page with other lists, the block may go on to count.
+        let deltas = lists.iter().filter_map(|page| self.topology_of(*page)?.delta);
+        for place in changed.iter().filter_map(|page| self.newest.get(page).copied()).chain(deltas) {
             *live.get_mut(&place.pack).expect("the pack of a block that counts") -= place.position.bytes();
         }
         let is_mostly_dead = |at: u64| live[&at] * 2 < self.packs[&at].bytes;
@@ -204,14 +253,17 @@ impl LivePacks {
         // This checkpoint adds one.
         let surplus = (kept.len() as u64 + 1).saturating_sub(policy.packs_max(self.live_bytes()));
         retired.extend(kept.iter().take(surplus as usize).map(|(_, at)| *at));
+        let topology = self.newest_topology().flat_map(|(page, of_page)| of_page.places().map(|place| (page, place)));
+        let mut topology = topology.filter_map(|(page, place)| place.map(|place| (page, place)));
         let all = |changed: HashSet<PageName>, blocks: &mut dyn Iterator<Item = (PageName, PagePlace)>| {
             let moved = blocks.filter(|(_, place)| retired.contains(&place.pack)).map(|(page, _)| page);
             let mut pages: Vec<PageName> = moved.filter(|page| !changed.contains(page)).collect();
             pages.extend(changed);
             pages.sort_unstable();
+            pages.dedup();
             pages
         };
-        let (pages, topology) = (all(changed, &mut self.newest()), all(lists, &mut self.newest_topology()));
+        let (pages, topology) = (all(changed, &mut self.newest()), all(lists, &mut topology));
         DuePages { pages, topology, retired }
     }
 
@@ -219,8 +271,8 @@ impl LivePacks {
     pub(super) fn entries_with(&self, written: &[WrittenPack]) -> Vec<ManifestPack> {
         let mut live: BTreeMap<u64, u64> = self.packs.iter().map(|(at, pack)| (*at, pack.live)).collect();
         for (name, _) in written.iter().flat_map(|pack| &pack.blocks) {
-            if let Some((pack, position)) = self.counting(*name) {
-                *live.get_mut(&pack).expect("the pack of a block that counts") -= position.bytes();
+            for place in self.replaced_by(*name).into_iter().flatten() {
+                *live.get_mut(&place.pack).expect("the pack of a block that counts") -= place.position.bytes();
             }
         }
         let old = self.packs.iter().filter(|(at, _)| live[*at] > 0);
@@ -237,6 +289,11 @@ impl LivePacks {
     }
 }
 
+/// Notes that a block does not count any more.
+fn subtract(packs: &mut BTreeMap<u64, LivePack>, place: PagePlace) {
+    packs.get_mut(&place.pack).expect("the pack of a block that counts").live -= place.position.bytes();
+}
+
 #[cfg(test)]
 mod tests {
     use mangrove_graph::{ElementKind, TabletId};
@@ -244,8 +301,13 @@ mod tests {
     use super::*;
     use crate::manifest::Covers;
 
-    const POLICY: PackPolicy =
-        PackPolicy { bytes_min: 1 << 20, bytes_max: 1 << 30, packs_free: 2, compression: Compression::None };
+    const POLICY: PackPolicy = PackPolicy {
+        bytes_min: 1 << 20,
+        bytes_max: 1 << 30,
+        packs_free: 2,
+        compression: Compression::None,
+        deltas: true,
+    };
 
     fn page(number: u32) -> PageName {
         PageName { tablet: TabletId(1), kind: ElementKind::Vertex, number }

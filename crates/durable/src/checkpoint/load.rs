@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use uuid::Uuid;
 
 use super::image::ImageReader;
-use super::live::LivePacks;
+use super::live::{LivePacks, PagePlace};
 use super::names::{Indexes, read_names};
 use super::pack::{BlockName, BlockPosition, PackReader, PlacedBlock, open_pack};
 use super::place::Place;
@@ -23,7 +23,7 @@ use super::take::Checkpoints;
 use crate::codec::SavedRules;
 use crate::damage::damaged_in;
 use crate::manifest::{Manifest, ManifestPack, PackNumber};
-use crate::open::TopologyBlock;
+use crate::open::{TopologyBlock, layers_checksum};
 
 /// A checkpoint in memory. The log is replayed into it before the restore is finished.
 pub(crate) struct LoadedCheckpoint {
@@ -122,7 +122,7 @@ pub(super) fn live_packs<'a, P: Place + ?Sized>(
     }
 }
 
-/// Calls `each` with the topology blocks of a manifest that count, pack by pack.
+/// Calls `each` with the topology of every page of a manifest, and the place of the newest block or delta that it comes from.
 pub(crate) fn each_topology<P: Place + ?Sized>(
     place: &P,
     manifest: &Manifest,
@@ -130,16 +130,40 @@ pub(crate) fn each_topology<P: Place + ?Sized>(
 ) -> Result<()> {
     let readers = open_packs(place, &manifest.packs, manifest.database, 1)?;
     let packs = live_packs(place, manifest, readers.iter().map(|reader| reader.blocks.as_slice()))?;
-    let mut found: Vec<_> = packs.newest_topology().map(|(page, at)| (at.pack, at.position, page)).collect();
-    found.sort_unstable_by_key(|(pack, position, _)| (*pack, position.offset));
-    for of_pack in found.chunk_by(|(one, ..), (other, ..)| one == other) {
+    let mut deltas = HashMap::new();
+    let of_deltas = packs.newest_topology().filter_map(|(page, at)| Some((BlockName::of_delta(page), at.delta?)));
+    each_body(&readers, of_deltas, |reader, name, position, body| {
+        let page = name.delta_page().expect("these are deltas");
+        deltas.insert(page, (reader, position, reader.delta(page, position, body)?));
+        Ok(())
+    })?;
+    let of_blocks = packs.newest_topology().map(|(page, at)| (BlockName::of_topology(page), at.block));
+    each_body(&readers, of_blocks, |reader, name, position, body| {
+        let page = name.topology_page().expect("these are topology blocks");
+        let block = reader.topology(page, position, body)?;
+        let Some((reader, position, delta)) = deltas.remove(&page) else { return each(reader, position, block) };
+        let contradiction = |what| {
+            reader.damaged(
+                position.offset,
+                format_args!("the delta of the topology of {page} contradicts its block: {what}"),
+            )
+        };
+        each(reader, position, delta.apply(&block, layers_checksum(body)).map_err(contradiction)?)
+    })
+}
+
+/// Calls `each` with the bodies of these blocks, pack by pack.
+fn each_body<'r, 'a>(
+    readers: &'r [PackReader<'a>],
+    blocks: impl Iterator<Item = (BlockName, PagePlace)>,
+    mut each: impl FnMut(&'r PackReader<'a>, BlockName, BlockPosition, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut found: Vec<_> = blocks.map(|(name, at)| (at.pack, (name, at.position))).collect();
+    found.sort_unstable_by_key(|(pack, (_, position))| (*pack, position.offset));
+    for of_pack in found.chunk_by(|(one, _), (other, _)| one == other) {
         let reader = &readers[of_pack[0].0 as usize];
-        let blocks: Vec<_> =
-            of_pack.iter().map(|(_, position, page)| (BlockName::of_topology(*page), *position)).collect();
-        reader.bodies(&blocks, |name, position, body| {
-            let page = name.topology_page().expect("these are topology blocks");
-            each(reader, position, reader.topology(page, position, body)?)
-        })?;
+        let blocks: Vec<_> = of_pack.iter().map(|(_, block)| *block).collect();
+        reader.bodies(&blocks, |name, position, body| each(reader, name, position, body))?;
     }
     Ok(())
 }

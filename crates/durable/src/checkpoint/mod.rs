@@ -35,6 +35,8 @@
 //! | `home` | checkpoints in a home: packs and manifests as objects |
 //! | `floor` | from where on a checkpoint needs the log |
 //! | `columns` | writing open columns with a checkpoint |
+//! | `series` | the packs that a checkpoint writes |
+//! | `topology` | writing topology blocks and their deltas with a checkpoint |
 //! | `take` | writing a checkpoint |
 //! | `load` | loading one |
 //! | `adopt` | going on with one that a follower has not loaded |
@@ -50,7 +52,9 @@ mod load;
 mod names;
 mod pack;
 pub(crate) mod place;
+mod series;
 mod take;
+mod topology;
 
 pub(crate) use adopt::PackDirectories;
 pub(crate) use compress::Compression;

@@ -10,23 +10,22 @@ use std::sync::Arc;
 use mangrove_failpoint::{Point, reach};
 use mangrove_graph::{Error, Result, TabletId};
 use mangrove_store::Store;
-use mangrove_store::image::PageImage;
 use mangrove_txn::Transaction;
-use uuid::Uuid;
 
 use super::columns::write_columns;
 use super::floor::CheckpointFloor;
 use super::live::{LivePacks, PackPolicy};
 use super::names::put_names;
-use super::pack::{BlockName, PlacedPackWriter, WrittenPack};
+use super::pack::WrittenPack;
 use super::place::Place;
+use super::series::PackSeries;
+use super::topology::DueTopology;
 use crate::disk::Disk;
 use crate::manifest::{
     CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest, ManifestTablets, ManifestTopology, PackNumber,
     TabletRanges,
 };
 use crate::open::columns::{ColumnsFormat, ColumnsOrigin, OPEN_DIR};
-use crate::open::{TopologyBlock, put_topology, tablet_bits};
 
 /// The result of a checkpoint, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,6 +38,8 @@ pub struct CheckpointReport {
     pub pages: u64,
     /// Topology blocks written, each of a page of vertices.
     pub topology_blocks: u64,
+    /// Deltas of topology blocks written, each of a page of vertices.
+    pub topology_deltas: u64,
     /// Files of open columns written.
     pub columns_files: u64,
     /// Packs written.
@@ -222,6 +223,7 @@ impl Checkpoints {
         let tablets = (1..=store.tablet_count()).map(TabletId);
         let changed: Vec<_> = tablets.flat_map(|id| store.pages_changed_since(id, since)).collect();
         let lists = self.changed_lists(store);
+        let has_deltas = self.policy.deltas && self.topology_since().is_some();
         // LOG-100. If the blocks were not counted before, all of them are due.
         let is_first_topology = self.has_topology && self.manifest.topology.is_none();
         self.packs.count_topology(self.has_topology);
@@ -241,7 +243,6 @@ impl Checkpoints {
             has_topology: self.has_topology,
             due: (due.pages.len() + due.topology.len()) as u64,
             done: 0,
-            body: Vec::new(),
             bytes: 0,
             current: None,
             written: Vec::new(),
@@ -253,13 +254,8 @@ impl Checkpoints {
             packs.image(&image)?;
         }
         report.pages = packs.done;
-        let bits = tablet_bits(store.tablet_count());
-        for page in &due.topology {
-            pause()?;
-            let lists = store.page_lists(*page, at_ts).ok_or_else(|| Error::bug(format!("{page} is gone")))?;
-            packs.topology(TopologyBlock { at_ts, tablet_bits: bits, lists })?;
-        }
-        report.topology_blocks = due.topology.len() as u64;
+        let topology = DueTopology { store, at_ts, packs: &self.packs, due: &due, has_deltas };
+        (report.topology_blocks, report.topology_deltas) = topology.write(&mut packs, pause)?;
         let columns = self.columns.take();
         if let Some(format) = &columns {
             let of = ColumnsOrigin { database: next.database, at_ts };
@@ -304,18 +300,22 @@ impl Checkpoints {
         settled
     }
 
+    /// The timestamp since which the store has noted changes of lists, if the topology that counts is of that state. Topology of
+    /// an older state is all written anew.
+    fn topology_since(&self) -> Option<u64> {
+        // A graph without images may have been loaded in bulk, which notes no changes.
+        let is_noted = |topology: &ManifestTopology| {
+            topology.at_ts == self.manifest.checkpoint_ts() && self.packs.page_count() > 0
+        };
+        self.manifest.topology.filter(is_noted).map(|topology| topology.at_ts)
+    }
+
     /// The pages whose topology is due, because their lists have changed or no topology counts.
     fn changed_lists(&self, store: &Store) -> Vec<mangrove_store::image::PageName> {
         if !self.has_topology {
             return Vec::new();
         }
-        // The notes of the store go back to the last checkpoint. Blocks of an older state are all written anew. A graph
-        // without images may have been loaded in bulk, which notes no changes.
-        let is_noted = |topology: &ManifestTopology| {
-            topology.at_ts == self.manifest.checkpoint_ts() && self.packs.page_count() > 0
-        };
-        let last = self.manifest.topology.filter(is_noted);
-        let since = last.map(|topology| topology.at_ts);
+        let since = self.topology_since();
         let tablets = (1..=store.tablet_count()).map(TabletId);
         tablets.flat_map(|tablet| store.pages_with_changed_lists(tablet, since)).collect()
     }
@@ -331,88 +331,6 @@ impl Checkpoints {
         report.live_bytes = self.packs.live_bytes();
         (self.manifest, self.names) = (manifest, names);
         Ok(Some(report))
-    }
-}
-
-/// The packs that a checkpoint writes, one after the other.
-struct PackSeries<'a, P: ?Sized> {
-    place: &'a P,
-    database: Uuid,
-    incarnation: u64,
-    /// The counter of the last pack.
-    counter: &'a mut u64,
-    policy: PackPolicy,
-    /// Bytes of the graph's blocks before the checkpoint.
-    live: u64,
-    /// Topology blocks count, so directories and catalogs are plain (LOG-101).
-    has_topology: bool,
-    /// Images and topology blocks that the checkpoint writes.
-    due: u64,
-    /// Images and topology blocks written.
-    done: u64,
-    /// The body of a topology block.
-    body: Vec<u8>,
-    /// Bytes of the packs that are finished.
-    bytes: u64,
-    current: Option<PlacedPackWriter<'a>>,
-    written: Vec<WrittenPack>,
-}
-
-impl<'a, P: Place + ?Sized> PackSeries<'a, P> {
-    /// The pack that is being written.
-    fn writer(&mut self) -> Result<&mut PlacedPackWriter<'a>> {
-        if self.current.is_none() {
-            *self.counter += 1;
-            let number = (self.incarnation, *self.counter);
-            let compression = self.policy.compression;
-            let mut writer = PlacedPackWriter::create(self.place, number, self.database, compression)?;
-            if self.has_topology {
-                writer.leave_plain();
-            }
-            self.current = Some(writer);
-        }
-        Ok(self.current.as_mut().expect("it was just begun"))
-    }
-
-    fn image(&mut self, image: &PageImage) -> Result<()> {
-        self.writer()?.image(image)?;
-        self.end_large_pack()
-    }
-
-    fn topology(&mut self, mut block: TopologyBlock) -> Result<()> {
-        let mut body = std::mem::take(&mut self.body);
-        body.clear();
-        put_topology(&mut block, &mut body);
-        self.writer()?.add(BlockName::of_topology(block.lists.name), &body)?;
-        self.body = body;
-        self.end_large_pack()
-    }
-
-    /// Notes that the pack has a further block, and ends it if it is large.
-    fn end_large_pack(&mut self) -> Result<()> {
-        let here = self.writer()?.bytes();
-        self.done += 1;
-        // The first checkpoint of a large graph has no live bytes to go by.
-        let expected = u128::from(self.bytes + here) * u128::from(self.due) / u128::from(self.done);
-        let live = self.live.max(u64::try_from(expected).unwrap_or(u64::MAX));
-        if here >= self.policy.target(live) && self.done < self.due {
-            self.end_pack()?;
-        }
-        Ok(())
-    }
-
-    fn end_pack(&mut self) -> Result<()> {
-        if let Some(writer) = self.current.take() {
-            let pack = writer.finish()?;
-            self.bytes += pack.entry.bytes;
-            self.written.push(pack);
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<Vec<WrittenPack>> {
-        self.end_pack()?;
-        Ok(self.written)
     }
 }
 

@@ -13,18 +13,18 @@ use super::*;
 use crate::disk::{Disk, SimDisk};
 use crate::log::LogFloor;
 use crate::manifest::{CHECKPOINT_DIR, MANIFEST_DIR, Manifest};
-use crate::testing::{Actor, Dump, dump, dump_now, new_graph, new_graph_with, quiet};
+use crate::testing::{Actor, Dump, dump_now, new_graph, new_graph_with, quiet};
 use crate::verify::check_open_forms;
 
 /// Small packs, so that a checkpoint writes several.
-const POLICY: PackPolicy =
-    PackPolicy { bytes_min: 1_500, bytes_max: 4_000, packs_free: 3, compression: Compression::Zstd };
+pub(super) const POLICY: PackPolicy =
+    PackPolicy { bytes_min: 1_500, bytes_max: 4_000, packs_free: 3, compression: Compression::Zstd, deltas: true };
 
 /// A graph and the state of its checkpoints.
-struct CheckpointedGraph {
-    disk: SimDisk,
-    manager: TransactionManager,
-    checkpoints: Checkpoints,
+pub(super) struct CheckpointedGraph {
+    pub(super) disk: SimDisk,
+    pub(super) manager: TransactionManager,
+    pub(super) checkpoints: Checkpoints,
 }
 
 fn new_disk() -> SimDisk {
@@ -42,7 +42,7 @@ impl CheckpointedGraph {
     }
 
     /// A graph whose checkpoints have topology.
-    fn with_topology() -> Self {
+    pub(super) fn with_topology() -> Self {
         let mut graph = Self::of(new_graph_with(StoreOptions { notes_lists: true, ..StoreOptions::default() }));
         graph.checkpoints.set_topology(true);
         graph
@@ -58,9 +58,11 @@ impl CheckpointedGraph {
     }
 
     /// Recovers the graph from a disk.
-    fn open(disk: SimDisk) -> Result<CheckpointedGraph> {
+    pub(super) fn open(disk: SimDisk) -> Result<CheckpointedGraph> {
         let manifest = Manifest::newest(&disk)?.ok_or_else(|| Error::invalid("no manifest"))?;
-        let options = StoreOptions { tablet_count: manifest.tablet_count, ..StoreOptions::default() };
+        let has_topology = manifest.topology.is_some();
+        let options =
+            StoreOptions { tablet_count: manifest.tablet_count, notes_lists: has_topology, ..StoreOptions::default() };
         let loaded = load(&disk, &manifest, Restore::new(Store::new(&options)), 2, &|_, _| ())?;
         let Indexes { list, next } = &loaded.indexes;
         let at = manifest.checkpoint_ts();
@@ -71,19 +73,36 @@ impl CheckpointedGraph {
         // Names of packs are given once in an incarnation (LOG-28).
         let mut checkpoints = loaded.checkpoints;
         checkpoints.set_policy(POLICY);
+        checkpoints.set_topology(has_topology);
         checkpoints.begin_epoch(&disk)?;
         Ok(CheckpointedGraph { disk, manager, checkpoints })
     }
 
     /// Takes a checkpoint with transactions in between. Returns the state that it should have.
-    fn take(&mut self, actor: &mut Actor) -> (Dump, Result<Option<CheckpointReport>>) {
+    pub(super) fn take(&mut self, actor: &mut Actor) -> (Dump, Result<Option<CheckpointReport>>) {
+        self.take_with(&mut |manager| drop(actor.transaction(manager)))
+    }
+
+    /// The same, with something else in between.
+    pub(super) fn take_with(
+        &mut self,
+        meanwhile: &mut dyn FnMut(&TransactionManager),
+    ) -> (Dump, Result<Option<CheckpointReport>>) {
+        let expected = dump_now(&self.manager);
+        (expected, self.take_alone(meanwhile))
+    }
+
+    /// Takes a checkpoint, and removes the files that no manifest names.
+    pub(super) fn take_alone(
+        &mut self,
+        meanwhile: &mut dyn FnMut(&TransactionManager),
+    ) -> Result<Option<CheckpointReport>> {
         let held = self.manager.begin_protected_read().unwrap();
-        let expected = dump(&held);
         let snapshot =
             CheckpointSnapshot { at_ts: held.begin_ts(), floor: LogFloor::of_segment(1).into(), held: Some(held) };
         let (manager, store) = (&self.manager, self.manager.store());
         let mut pause = || {
-            actor.transaction(manager);
+            meanwhile(manager);
             Ok(())
         };
         let taken = self.checkpoints.take(&self.disk, store, snapshot, &mut pause);
@@ -91,7 +110,7 @@ impl CheckpointedGraph {
             Ok(Some(_)) => clean_up(&self.disk, self.checkpoints.manifest()).map(|_| ()),
             _ => Ok(()),
         };
-        (expected, taken.and_then(|report| cleaned.map(|()| report)))
+        taken.and_then(|report| cleaned.map(|()| report))
     }
 
     /// Changes one property of one vertex.

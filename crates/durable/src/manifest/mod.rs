@@ -52,7 +52,7 @@ use crate::open::columns::ManifestColumns;
 pub use disk::MANIFEST_DIR;
 pub(crate) use home::HomeManifests;
 pub use name::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR};
-pub(crate) use name::{KIND_CATALOG, KIND_EDGES, KIND_TOPOLOGY, KIND_VERTICES, PackName};
+pub(crate) use name::{KIND_CATALOG, KIND_EDGES, KIND_TOPOLOGY, KIND_TOPOLOGY_DELTA, KIND_VERTICES, PackName};
 pub use ranges::{Covers, TabletRanges};
 pub use text::Checksum;
 
@@ -182,7 +182,7 @@ pub struct PackNumber {
 /// The topology blocks of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ManifestTopology {
-    /// The newest block of each page shows the lists of the page at this timestamp.
+    /// The newest block of each page, with its newest delta, shows the lists of the page at this timestamp.
     pub at_ts: u64,
 }
 

@@ -24,6 +24,8 @@ pub(crate) const KIND_EDGES: u8 = 1;
 pub(crate) const KIND_CATALOG: u8 = 2;
 /// The kind of the topology of a page of vertices.
 pub(crate) const KIND_TOPOLOGY: u8 = 3;
+/// The kind of what has changed in the topology of a page since its block.
+pub(crate) const KIND_TOPOLOGY_DELTA: u8 = 4;
 
 /// The name of a pack, or of a checkpoint file of format 1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

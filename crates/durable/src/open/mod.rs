@@ -3,6 +3,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `delta` | what has changed in the lists of a page since its block |
+//! | `lists` | lists of edges as bytes |
 //! | `topology` | the lists of a page of vertices as a block of a pack |
 //! | [`columns`] | the elements of a label set as a Parquet file |
 //!
@@ -11,9 +13,13 @@
 //! - **LOG-101.** In a graph with topology blocks, these are not compressed: the catalog that the manifest names, and the
 //!   directories of its pack and of the packs with topology. So a reader needs nothing but the description of the format.
 //!
-//! `docs/design/open-formats.md` describes the formats for readers.
+//! LOG-103, of deltas, is in the header of [`delta`]. `docs/design/open-formats.md` describes the formats for readers.
 
 pub mod columns;
+pub(crate) mod delta;
+mod lists;
 pub(crate) mod topology;
 
-pub(crate) use topology::{TopologyBlock, put_topology, read_topology, tablet_bits};
+pub(crate) use delta::{TopologyDelta, put_delta, read_delta};
+pub(crate) use lists::tablet_bits;
+pub(crate) use topology::{TopologyBlock, layers_checksum, put_topology, read_topology};

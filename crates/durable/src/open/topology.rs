@@ -7,33 +7,22 @@
 //!           | generations 2n, if flag 1 | live bits ⌈n / 8⌉, if flag 2
 //!           | CRC of each stripe of layer 3, 4 each | CRC of all before it 4
 //! layer 3   begins at A: for each slot the outgoing list and the incoming list
-//!
-//! list      runs, by ascending label set
-//! run       label set, 2 × count + g, [bytes of each part of 1,024 entries, if there are more than that], entries
-//! entry     neighbor number, edge slot index: each as the signed difference from the last entry; [generations of both, if g]
 //! ```
 //!
-//! Fixed numbers are little-endian; numbers of lists are varints. CRCs are CRC32C. A neighbor number is its slot index,
-//! shifted by the bits of a tablet number, and its tablet. Each part of a run begins with differences from the owner's
-//! number and from edge slot index 0, so a part can be read alone. The tablet of an edge is that of its source.
-//!
-//! Offsets of lists count from the beginning of layer 3. A stripe is 4,096 bytes of layer 3, so a reader of one list reads and
-//! checks whole stripes.
+//! Fixed numbers are little-endian. CRCs are CRC32C. [`super::lists`] has the bytes of a list. Offsets of lists count from the
+//! beginning of layer 3.
 
-use mangrove_graph::{
-    EdgeId, ElementKind, GENERATION_MAX, GENERATION_SHIFT, LabelSetId, PAGE_SLOTS, TabletId, VertexId,
-};
+use mangrove_graph::{ElementKind, GENERATION_MAX, LabelSetId, PAGE_SLOTS, TabletId};
 use mangrove_store::image::{PageName, SlotSet};
-use mangrove_store::lists::{ListEntry, PageLists};
+use mangrove_store::lists::PageLists;
 
-use crate::codec::{Malformed, Reader, put_signed, put_varint};
+use super::lists::{INDEX_MASK, ListOwner, STRIPE_BYTES, check_stripes, put_stripes, same_slot, sort};
+use crate::codec::{Malformed, Reader};
 
 /// Bytes of layer 1.
 const FIXED_BYTES: usize = 64;
-/// Bytes of layer 3 that one checksum covers.
-const STRIPE_BYTES: usize = 4_096;
-/// The entries of a part of a run.
-const PART_ENTRIES: usize = 1_024;
+/// Where layer 1 says at which offset layer 3 begins.
+const LAYER3_AT: usize = 40;
 /// The slots have generations.
 const GENERATIONS: u32 = 1;
 /// Some slots have no vertex.
@@ -42,8 +31,6 @@ const NOT_ALL_LIVE: u32 = 2;
 const OUTGOING: u32 = 8;
 /// The block has incoming lists.
 const INCOMING: u32 = 16;
-/// The slot index of an id.
-const INDEX_MASK: u64 = (1 << GENERATION_SHIFT) - 1;
 
 /// The content of a topology block.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,50 +43,26 @@ pub(crate) struct TopologyBlock {
     pub(crate) lists: PageLists,
 }
 
-/// How many bits the number of a tablet takes in a graph with so many.
-pub(crate) fn tablet_bits(tablet_count: u16) -> u32 {
-    u16::BITS - tablet_count.leading_zeros()
+impl TopologyBlock {
+    /// Makes a block of the lists of a page, which are in any order.
+    pub(crate) fn new(at_ts: u64, tablet_bits: u32, mut lists: PageLists) -> Self {
+        sort(&mut lists.outgoing, tablet_bits);
+        sort(&mut lists.incoming, tablet_bits);
+        TopologyBlock { at_ts, tablet_bits, lists }
+    }
 }
 
-/// The number by which a list names a neighbor: slot index and tablet. Without the generation.
-fn neighbor_number(id: VertexId, bits: u32) -> u64 {
-    ((id.to_bits() & INDEX_MASK) << bits) | u64::from(id.tablet().0)
-}
-
-fn edge_index(id: EdgeId) -> u64 {
-    id.to_bits() & INDEX_MASK
-}
-
-/// The order of entries in a block.
-fn sort(entries: &mut [ListEntry], bits: u32) {
-    entries.sort_unstable_by_key(|entry| {
-        let neighbor = (neighbor_number(entry.neighbor, bits), entry.neighbor.generation());
-        (entry.slot, entry.labels, neighbor, edge_index(entry.edge), entry.edge.generation())
-    });
-}
-
-/// The differences from which the next entry is read.
-#[derive(Clone, Copy)]
-struct Last {
-    neighbor: u64,
-    edge: u64,
-}
-
-/// Appends a block, and sorts its lists.
-pub(crate) fn put_topology(block: &mut TopologyBlock, out: &mut Vec<u8>) {
+/// Appends a block.
+pub(crate) fn put_topology(block: &TopologyBlock, out: &mut Vec<u8>) {
     let TopologyBlock { at_ts, tablet_bits: bits, lists } = block;
-    sort(&mut lists.outgoing, *bits);
-    sort(&mut lists.incoming, *bits);
     let (used, first) = (lists.used as usize, u64::from(lists.name.number) * PAGE_SLOTS);
     let (mut layer3, mut offsets) = (Vec::new(), Vec::with_capacity(2 * used + 1));
     let mut by_slot = [lists.outgoing.chunk_by(same_slot).peekable(), lists.incoming.chunk_by(same_slot).peekable()];
     for at in 0..used {
-        let owner = neighbor_number(VertexId::new(lists.name.tablet, first + at as u64), *bits);
-        for lists in &mut by_slot {
+        for (direction, by_slot) in by_slot.iter_mut().enumerate() {
             offsets.push(layer3.len() as u32);
-            if let Some(list) = lists.next_if(|list| usize::from(list[0].slot) == at) {
-                list.chunk_by(|one, other| one.labels == other.labels)
-                    .for_each(|run| put_run(run, owner, *bits, &mut layer3));
+            if let Some(list) = by_slot.next_if(|list| usize::from(list[0].slot) == at) {
+                owner_at(lists.name, at, direction == 0, *bits).put_list(list, &mut layer3);
             }
         }
     }
@@ -128,15 +91,17 @@ pub(crate) fn put_topology(block: &mut TopologyBlock, out: &mut Vec<u8>) {
         let bytes = lists.live.words().iter().flat_map(|word| word.to_le_bytes());
         out.extend(bytes.take(used.div_ceil(8)));
     }
-    layer3.chunks(STRIPE_BYTES).for_each(|stripe| out.extend_from_slice(&crc32c::crc32c(stripe).to_le_bytes()));
+    put_stripes(&layer3, out);
     let crc = crc32c::crc32c(&out[start..]);
     out.extend_from_slice(&crc.to_le_bytes());
     debug_assert_eq!(out.len() - start, head, "layers 1 and 2 are as long as they say");
     out.extend_from_slice(&layer3);
 }
 
-fn same_slot(one: &ListEntry, other: &ListEntry) -> bool {
-    one.slot == other.slot
+/// The vertex in a slot of a page, as the owner of a list.
+pub(super) fn owner_at(page: PageName, at: usize, is_outgoing: bool, bits: u32) -> ListOwner {
+    let index = u64::from(page.number) * PAGE_SLOTS + at as u64;
+    ListOwner { tablet: page.tablet, slot: at as u16, index, is_outgoing, bits }
 }
 
 /// Bytes of layers 1 and 2.
@@ -146,30 +111,11 @@ fn head_bytes(used: usize, flags: u32, layer3: usize) -> usize {
     FIXED_BYTES + 8 * used + 4 + generations + live + 4 * layer3.div_ceil(STRIPE_BYTES) + 4
 }
 
-/// Appends the entries of one label set of a list.
-fn put_run(run: &[ListEntry], owner: u64, bits: u32, out: &mut Vec<u8>) {
-    let has_generations = run.iter().any(|entry| entry.neighbor.generation() != 0 || entry.edge.generation() != 0);
-    put_varint(u64::from(run[0].labels.0), out);
-    put_varint(2 * run.len() as u64 + u64::from(has_generations), out);
-    let (mut parts, mut bytes) = (Vec::new(), Vec::new());
-    for part in run.chunks(PART_ENTRIES) {
-        let (mut last, start) = (Last { neighbor: owner, edge: 0 }, bytes.len());
-        for entry in part {
-            let next = Last { neighbor: neighbor_number(entry.neighbor, bits), edge: edge_index(entry.edge) };
-            put_signed(next.neighbor.wrapping_sub(last.neighbor) as i64, &mut bytes);
-            put_signed(next.edge.wrapping_sub(last.edge) as i64, &mut bytes);
-            if has_generations {
-                put_varint(u64::from(entry.neighbor.generation()), &mut bytes);
-                put_varint(u64::from(entry.edge.generation()), &mut bytes);
-            }
-            last = next;
-        }
-        parts.push((bytes.len() - start) as u64);
-    }
-    if run.len() > PART_ENTRIES {
-        parts.iter().for_each(|length| put_varint(*length, out));
-    }
-    out.append(&mut bytes);
+/// The checksum of layers 1 and 2 of a block that can be read.
+pub(crate) fn layers_checksum(block: &[u8]) -> u32 {
+    let word =
+        |at: usize| block.get(at..at + 4).map_or(0, |bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")));
+    word((word(LAYER3_AT) as usize).saturating_sub(4))
 }
 
 /// Reads a block that takes all of the bytes, and checks everything that it has twice.
@@ -219,18 +165,14 @@ pub(crate) fn read_topology(bytes: &[u8]) -> Result<TopologyBlock, Malformed> {
     if live.iter().any(|at| at >= used) || (flags & NOT_ALL_LIVE != 0) == (live.len() == used) {
         return wrong("the live bits are not those of the slots");
     }
-    for stripe in layer3.chunks(STRIPE_BYTES) {
-        if reader.u32()? != crc32c::crc32c(stripe) {
-            return wrong("the checksum of a stripe of layer 3 is wrong");
-        }
-    }
+    check_stripes(layer3, reader)?;
     let is_sorted = offsets.is_sorted() && offsets[0] == 0 && offsets[2 * used] as usize == layer3.len();
     if !is_sorted {
         return wrong("the offsets of lists are not ascending, or do not end with layer 3");
     }
-    let tablet = TabletId(tablet);
+    let name = PageName { tablet: TabletId(tablet), kind: ElementKind::Vertex, number };
     let mut lists = PageLists {
-        name: PageName { tablet, kind: ElementKind::Vertex, number },
+        name,
         labels: LabelSetId(labels),
         used: used as u32,
         generations,
@@ -241,10 +183,8 @@ pub(crate) fn read_topology(bytes: &[u8]) -> Result<TopologyBlock, Malformed> {
     for at in 0..used {
         for (direction, entries) in [&mut lists.outgoing, &mut lists.incoming].into_iter().enumerate() {
             let (begin, end) = (offsets[2 * at + direction] as usize, offsets[2 * at + direction + 1] as usize);
-            let owner =
-                ListOwner { tablet, slot: at as u16, index: first + at as u64, is_outgoing: direction == 0, bits };
-            let mut reader = Reader::new(&layer3[begin..end]);
-            let read = owner.read_list(&mut reader, entries);
+            let read =
+                owner_at(name, at, direction == 0, bits).read_list(&mut Reader::new(&layer3[begin..end]), entries);
             read.map_err(|malformed| Malformed { at: (head.len() + begin) as u64 + malformed.at, ..malformed })?;
             if begin < end && !lists.live.contains(at) {
                 return wrong("a slot without a vertex has a list");
@@ -259,97 +199,6 @@ pub(crate) fn read_topology(bytes: &[u8]) -> Result<TopologyBlock, Malformed> {
 
 fn read_u16(reader: &mut Reader<'_>) -> Result<u16, Malformed> {
     reader.array().map(u16::from_le_bytes)
-}
-
-/// The vertex whose list is read.
-struct ListOwner {
-    tablet: TabletId,
-    slot: u16,
-    index: u64,
-    is_outgoing: bool,
-    bits: u32,
-}
-
-impl ListOwner {
-    fn read_list(&self, reader: &mut Reader<'_>, out: &mut Vec<ListEntry>) -> Result<(), Malformed> {
-        let mut last = None;
-        while !reader.is_at_end() {
-            let order = reader.malformed("the runs of a list are not in the order of their label sets");
-            let labels = LabelSetId(reader.varint_u32()?);
-            if last.is_some_and(|last| last >= labels) {
-                return Err(order);
-            }
-            last = Some(labels);
-            self.read_run(labels, reader, out)?;
-        }
-        Ok(())
-    }
-
-    fn read_run(&self, labels: LabelSetId, reader: &mut Reader<'_>, out: &mut Vec<ListEntry>) -> Result<(), Malformed> {
-        let large = reader.malformed("a count larger than what follows, or zero");
-        let count = reader.varint()?;
-        let (count, has_generations) = (count / 2, count % 2 == 1);
-        // An entry has two bytes at least.
-        if count == 0 || count > reader.left() as u64 / 2 {
-            return Err(large);
-        }
-        let count = count as usize;
-        let part_count = if count > PART_ENTRIES { count.div_ceil(PART_ENTRIES) } else { 0 };
-        let lengths = (0..part_count).map(|_| reader.varint()).collect::<Result<Vec<_>, _>>()?;
-        let (start, mut any_generation) = (out.len(), false);
-        for part in 0..count.div_ceil(PART_ENTRIES) {
-            let wrong = reader.malformed("a part of a run of another length than the run says");
-            let begin = reader.position();
-            let mut at = Last { neighbor: (self.index << self.bits) | u64::from(self.tablet.0), edge: 0 };
-            for _ in 0..(count - part * PART_ENTRIES).min(PART_ENTRIES) {
-                let entry = self.read_entry(labels, has_generations, &mut at, reader)?;
-                any_generation |= entry.neighbor.generation() != 0 || entry.edge.generation() != 0;
-                out.push(entry);
-            }
-            if lengths.get(part).is_some_and(|&length| length != reader.position() - begin) {
-                return Err(wrong);
-            }
-        }
-        if has_generations != any_generation {
-            return Err(reader.malformed("a run says wrongly whether it has generations"));
-        }
-        let key = |entry: &ListEntry| {
-            let neighbor = (neighbor_number(entry.neighbor, self.bits), entry.neighbor.generation());
-            (neighbor, edge_index(entry.edge), entry.edge.generation())
-        };
-        match out[start..].is_sorted_by(|one, other| key(one) < key(other)) {
-            true => Ok(()),
-            false => Err(reader.malformed("the entries of a run are not in order")),
-        }
-    }
-
-    fn read_entry(
-        &self,
-        labels: LabelSetId,
-        has_generations: bool,
-        last: &mut Last,
-        reader: &mut Reader<'_>,
-    ) -> Result<ListEntry, Malformed> {
-        let impossible = reader.malformed("an entry that names no possible element");
-        last.neighbor = last.neighbor.wrapping_add_signed(reader.signed()?);
-        last.edge = last.edge.wrapping_add_signed(reader.signed()?);
-        let generations = match has_generations {
-            true => [reader.varint()?, reader.varint()?],
-            false => [0, 0],
-        };
-        let (index, tablet) = (last.neighbor >> self.bits, last.neighbor & ((1 << self.bits) - 1));
-        let is_possible = index <= INDEX_MASK
-            && last.edge <= INDEX_MASK
-            && tablet > 0
-            && generations.iter().all(|&generation| generation <= u64::from(GENERATION_MAX));
-        if !is_possible {
-            return Err(impossible);
-        }
-        let neighbor = VertexId::new(TabletId(tablet as u16), index).with_generation(generations[0] as u16);
-        let edge_tablet = if self.is_outgoing { self.tablet } else { neighbor.tablet() };
-        let edge = EdgeId::new(edge_tablet, last.edge).with_generation(generations[1] as u16);
-        Ok(ListEntry { slot: self.slot, labels, neighbor, edge })
-    }
 }
 
 #[cfg(all(test, not(feature = "model")))]

@@ -5,7 +5,7 @@ use std::fmt;
 use mangrove_graph::{ElementKind, TabletId};
 use mangrove_store::image::PageName;
 
-use crate::manifest::{KIND_CATALOG, KIND_EDGES, KIND_TOPOLOGY, KIND_VERTICES};
+use crate::manifest::{KIND_CATALOG, KIND_EDGES, KIND_TOPOLOGY, KIND_TOPOLOGY_DELTA, KIND_VERTICES};
 
 /// The name of a block: its kind, and of what it is. Names are ordered as in the directory of a pack.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -35,10 +35,23 @@ impl BlockName {
         BlockName { kind: KIND_TOPOLOGY, tablet: page.tablet.0, number: page.number }
     }
 
+    /// The block with the delta of the topology of a page of vertices.
+    pub(crate) fn of_delta(page: PageName) -> Self {
+        BlockName { kind: KIND_TOPOLOGY_DELTA, ..BlockName::of_topology(page) }
+    }
+
     /// The page of vertices whose topology the block is, if it is one.
     pub(crate) fn topology_page(self) -> Option<PageName> {
-        let page = PageName { tablet: TabletId(self.tablet), kind: ElementKind::Vertex, number: self.number };
-        (self.kind == KIND_TOPOLOGY).then_some(page)
+        (self.kind == KIND_TOPOLOGY).then(|| self.vertex_page())
+    }
+
+    /// The page of vertices of whose topology the block is a delta, if it is one.
+    pub(crate) fn delta_page(self) -> Option<PageName> {
+        (self.kind == KIND_TOPOLOGY_DELTA).then(|| self.vertex_page())
+    }
+
+    fn vertex_page(self) -> PageName {
+        PageName { tablet: TabletId(self.tablet), kind: ElementKind::Vertex, number: self.number }
     }
 
     /// The page whose image the block is, if it is one.
@@ -64,6 +77,9 @@ impl fmt::Display for BlockName {
             None if self.kind == KIND_CATALOG => f.write_str("the catalog"),
             None if self.kind == KIND_TOPOLOGY => {
                 write!(f, "the topology of page {} of vertices in tablet {}", self.number, self.tablet)
+            }
+            None if self.kind == KIND_TOPOLOGY_DELTA => {
+                write!(f, "the delta of the topology of page {} of vertices in tablet {}", self.number, self.tablet)
             }
             None => write!(f, "block {} of kind {} of tablet {}", self.number, self.kind, self.tablet),
         }

@@ -134,10 +134,15 @@ pub(crate) fn check_pack<P: Place + ?Sized>(place: &P, pack: &ManifestPack, data
     let mut blocks = reader.blocks.clone();
     blocks.sort_unstable_by_key(|(_, position)| position.offset);
     let mut images = ImageReader::default();
-    reader.bodies(&blocks, |name: BlockName, position, body| match (name.page(), name.topology_page()) {
-        (Some(page), _) => reader.check_image(&mut images, page, position, body).map(drop),
-        (_, Some(page)) => reader.topology(page, position, body).map(drop),
-        _ => Ok(()),
+    reader.bodies(&blocks, |name: BlockName, position, body| {
+        if let Some(page) = name.page() {
+            reader.check_image(&mut images, page, position, body)?;
+        } else if let Some(page) = name.topology_page() {
+            reader.topology(page, position, body)?;
+        } else if let Some(page) = name.delta_page() {
+            reader.delta(page, position, body)?;
+        }
+        Ok(())
     })?;
     Ok(blocks.len() as u64)
 }

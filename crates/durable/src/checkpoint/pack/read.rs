@@ -18,7 +18,7 @@ use crate::checkpoint::place::{RangeSource, ReadShape};
 use crate::codec::{Malformed, Reader};
 use crate::damage::{damaged_in, unknown_format_in};
 use crate::manifest::PackName;
-use crate::open::{TopologyBlock, read_topology};
+use crate::open::{TopologyBlock, TopologyDelta, read_delta, read_topology};
 
 /// A pack or a file of format 1 that is being read. Its header, trailer and directory have been checked.
 pub(crate) struct PackReader<'a> {
@@ -226,6 +226,18 @@ impl<'a> PackReader<'a> {
             true => Ok(block),
             false => {
                 let what = format!("expected the topology of {name}, found that of {}", block.lists.name);
+                Err(self.damaged(position.offset, what))
+            }
+        }
+    }
+
+    /// Decodes the delta of the topology of a page of vertices.
+    pub(crate) fn delta(&self, name: PageName, position: BlockPosition, body: &[u8]) -> Result<TopologyDelta> {
+        let delta = read_delta(body).map_err(|m| self.malformed(position, m))?;
+        match delta.name == name {
+            true => Ok(delta),
+            false => {
+                let what = format!("expected the delta of the topology of {name}, found that of {}", delta.name);
                 Err(self.damaged(position.offset, what))
             }
         }

@@ -2,6 +2,10 @@
 
 use proptest::prelude::*;
 
+use mangrove_graph::{EdgeId, VertexId};
+use mangrove_store::lists::ListEntry;
+
+use super::super::lists::{Last, tablet_bits};
 use super::*;
 
 const BITS: u32 = 3;
@@ -39,9 +43,9 @@ fn lists(used: u32, entries: [&[Drawn]; 2], generations: Vec<u16>, dead: &[usize
 }
 
 fn written(lists: &PageLists) -> (TopologyBlock, Vec<u8>) {
-    let mut block = TopologyBlock { at_ts: 77, tablet_bits: BITS, lists: lists.clone() };
+    let block = TopologyBlock::new(77, BITS, lists.clone());
     let mut bytes = Vec::new();
-    put_topology(&mut block, &mut bytes);
+    put_topology(&block, &mut bytes);
     (block, bytes)
 }
 
@@ -118,9 +122,9 @@ fn what_is_read_below_right_checksums_is_what_would_be_written() {
             let changed = resealed(changed);
             match read_topology(&changed) {
                 Err(_) => refused += 1,
-                Ok(mut block) => {
+                Ok(block) => {
                     let mut again = Vec::new();
-                    put_topology(&mut block, &mut again);
+                    put_topology(&block, &mut again);
                     assert_eq!(read_topology(&again).unwrap(), block, "bit {bit} of byte {at}");
                     read += 1;
                 }
@@ -142,8 +146,8 @@ fn a_run_of_many_entries_can_be_read_from_the_middle() {
     assert_eq!((reader.varint().unwrap(), reader.varint().unwrap()), (2, 10_000));
     let lengths: Vec<usize> = (0..5).map(|_| reader.varint().unwrap() as usize).collect();
     let begin = head + reader.position() as usize + lengths[..3].iter().sum::<usize>();
-    let owner = ListOwner { tablet: TabletId(5), slot: 1, index: 3 * 1_024 + 1, is_outgoing: true, bits: BITS };
-    let mut last = Last { neighbor: (owner.index << BITS) | 5, edge: 0 };
+    let owner = owner_at(block.lists.name, 1, true, BITS);
+    let mut last = Last { neighbor: ((3 * 1_024 + 1) << BITS) | 5, edge: 0 };
     let mut reader = Reader::new(&bytes[begin..begin + lengths[3]]);
     let read = owner.read_entry(LabelSetId(2), false, &mut last, &mut reader).unwrap();
     assert_eq!(read, block.lists.outgoing[3_072]);
