@@ -38,7 +38,9 @@ use std::process::ExitCode;
 
 use args::{Cli, Command};
 use clap::Parser;
-use commands::{bench, changes, console, export, generate, health, load, manage, query, shell, stats, store, user};
+use commands::{
+    algo, bench, changes, console, export, generate, health, load, manage, query, shell, stats, store, user,
+};
 use mangrove::Error;
 
 #[global_allocator]
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Query(args) => query::run(&args),
         Command::Console(args) => console::run(&args),
         Command::Stats(args) => stats::run(&args),
+        Command::Algo(args) => algo::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Graph(command) => manage::graph(&command),

@@ -39,6 +39,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod algorithms;
 mod backup;
 mod bulk;
 mod changes;
@@ -68,6 +69,7 @@ mod transaction;
 mod upsert;
 mod verify;
 
+pub use algorithms::AlgorithmRows;
 pub use backup::{backup, list_backups, restore};
 pub use bulk::{LoadOptions, LoadProgress, LoadReport};
 pub use changes::{ChangeLine, Changes, read_changes};
@@ -76,6 +78,7 @@ pub use gauges::{QueryFigures, QueryGauges};
 pub use inspect::{LogEntry, newest_manifest, read_log, read_packs};
 pub use load_sink::TransactionSink;
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
+pub use mangrove_analytics::registry;
 pub use mangrove_durable::backup::{Backup, BackupReport};
 pub use mangrove_durable::checkpoint::CheckpointReport;
 #[doc(hidden)]

@@ -1,6 +1,7 @@
 //! The command line: the commands, and the arguments that several of them take. Each other file has the arguments of
 //! one command, or of commands of one kind. Doc comments here are the texts of `--help`.
 
+mod algo;
 mod changes;
 mod console;
 mod export;
@@ -19,6 +20,7 @@ use mangrove_bench::Suite;
 use crate::quantity::Size;
 use crate::settings::Given;
 
+pub use self::algo::AlgoArgs;
 pub use self::changes::ChangesArgs;
 pub use self::console::ConsoleArgs;
 pub use self::export::{ExportArgs, Packing};
@@ -62,6 +64,7 @@ Examples:
   mangrove backup --data graph/ --to backups/
   mangrove verify --data graph/
   mangrove changes --data graph/
+  mangrove algo pagerank --data graph/ --top 10
 
 `mangrove help COMMAND` shows the options of a command, with examples.";
 
@@ -76,6 +79,8 @@ pub enum Command {
     Console(ConsoleArgs),
     /// Show figures of a database: memory, transactions, garbage, log, plans
     Stats(StatsArgs),
+    /// Run a graph algorithm, as PageRank or shortest paths, and print a value for each vertex
+    Algo(AlgoArgs),
     /// Create, drop and list the graphs of a running server
     #[command(subcommand, after_help = GRAPH_HELP)]
     Graph(GraphCommand),

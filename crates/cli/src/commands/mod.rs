@@ -1,5 +1,6 @@
 //! The commands besides `serve`, one module each. `variables` is shared by `query` and `console`.
 
+pub mod algo;
 pub mod bench;
 pub mod changes;
 pub mod console;

@@ -1,0 +1,130 @@
+//! Breadth-first search: the number of edges on a shortest path from a source to each vertex.
+//!
+//! Level by level, in the better of two directions (Beamer, Asanović and Patterson, *Direction-Optimizing Breadth-First Search*,
+//! 2012). *Top down*, the vertices of the last level look for neighbors without a depth. *Bottom up*, the vertices without
+//! a depth look for a neighbor in the last level, and stop at the first: in the middle of a search most of a graph is found
+//! by few looks. A search turns bottom up when the frontier has more than 1/15 of the cells that are left to look at, and back
+//! when it has fewer than 1/18 of the vertices.
+//!
+//! Work O(n + m), as many phases as the greatest depth; memory 4 bytes a position, and two bits in bottom-up levels.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use mangrove_graph::Result;
+
+use crate::projection::Projection;
+use crate::team::Team;
+
+/// The depth of a vertex that is not reached.
+pub const UNREACHED: u32 = u32::MAX;
+
+/// Bottom up is better from this part of the cells that are left on.
+const ALPHA: u64 = 15;
+/// Top down is better again below this part of the vertices.
+const BETA: u64 = 18;
+/// Vertices of a frontier that make a part of a phase.
+const FRONTIER_PART: usize = 256;
+
+/// Which edges a search follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Follow {
+    /// From source to target. In an undirected projection, both ways.
+    #[default]
+    Outgoing,
+    /// From target to source.
+    Incoming,
+}
+
+/// The depth of every position: [`UNREACHED`] for holes and for vertices that no path leads to.
+pub fn run(projection: &Projection, source: u32, follow: Follow, team: &Team) -> Result<Vec<u32>> {
+    let forward = |at: u32| match follow {
+        Follow::Outgoing => projection.outgoing(at),
+        Follow::Incoming => projection.incoming(at),
+    };
+    let backward = |at: u32| match follow {
+        Follow::Outgoing => projection.incoming(at),
+        Follow::Incoming => projection.outgoing(at),
+    };
+    let depths: Vec<AtomicU32> = (0..projection.positions()).map(|_| AtomicU32::new(UNREACHED)).collect();
+    let mut frontier = vec![source];
+    depths[source as usize].store(0, Ordering::Relaxed);
+    let mut left = projection.cell_count();
+    let mut depth = 0;
+    while !frontier.is_empty() {
+        let of_frontier: u64 = frontier.iter().map(|at| forward(*at).len() as u64).sum();
+        if of_frontier > left / ALPHA {
+            let found = bottom_up(projection, &depths, backward, frontier, &mut depth, team)?;
+            frontier = found;
+            continue;
+        }
+        left = left.saturating_sub(of_frontier);
+        depth += 1;
+        let found = team.map_parts(frontier.len().div_ceil(FRONTIER_PART), |part| {
+            let begin = part * FRONTIER_PART;
+            let mut found = Vec::new();
+            for at in &frontier[begin..frontier.len().min(begin + FRONTIER_PART)] {
+                for &other in forward(*at) {
+                    let place = &depths[other as usize];
+                    // A plain look first: most neighbors have a depth, and an exchange takes the line from others.
+                    if place.load(Ordering::Relaxed) == UNREACHED
+                        && place.compare_exchange(UNREACHED, depth, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+                    {
+                        found.push(other);
+                    }
+                }
+            }
+            found
+        })?;
+        frontier = found.concat();
+    }
+    Ok(depths.into_iter().map(AtomicU32::into_inner).collect())
+}
+
+/// Goes bottom up until the frontier is small. Returns the last frontier.
+fn bottom_up<'p>(
+    projection: &'p Projection,
+    depths: &[AtomicU32],
+    backward: impl Fn(u32) -> &'p [u32] + Sync,
+    frontier: Vec<u32>,
+    depth: &mut u32,
+    team: &Team,
+) -> Result<Vec<u32>> {
+    let words = projection.positions().div_ceil(64);
+    let bitmap = || -> Vec<AtomicU64> { (0..words).map(|_| AtomicU64::new(0)).collect() };
+    let (mut last, mut next) = (bitmap(), bitmap());
+    for at in frontier {
+        *last[at as usize / 64].get_mut() |= 1 << (at % 64);
+    }
+    let (parts, vertices) = (projection.parts(), projection.vertex_count());
+    loop {
+        *depth += 1;
+        let level = *depth;
+        let found = team.map_parts(parts.len(), |part| {
+            let mut found = 0_u64;
+            for at in parts[part].clone() {
+                let at = at as u32;
+                if depths[at as usize].load(Ordering::Relaxed) != UNREACHED {
+                    continue;
+                }
+                let is_in_last =
+                    |other: &u32| last[*other as usize / 64].load(Ordering::Relaxed) >> (other % 64) & 1 == 1;
+                if backward(at).iter().any(is_in_last) {
+                    depths[at as usize].store(level, Ordering::Relaxed);
+                    next[at as usize / 64].fetch_or(1 << (at % 64), Ordering::Relaxed);
+                    found += 1;
+                }
+            }
+            found
+        })?;
+        let found: u64 = found.iter().sum();
+        std::mem::swap(&mut last, &mut next);
+        if found < vertices / BETA || found == 0 {
+            let of_words = |(word, bits): (usize, &mut AtomicU64)| {
+                let bits = *bits.get_mut();
+                (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| (word * 64) as u32 + bit)
+            };
+            return Ok(last.iter_mut().enumerate().flat_map(of_words).collect());
+        }
+        next.iter_mut().for_each(|word| *word.get_mut() = 0);
+    }
+}

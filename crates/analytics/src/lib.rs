@@ -1,0 +1,36 @@
+//! Graph algorithms on one moment of a graph, while writers go on.
+//!
+//! ```text
+//! GraphView ──▶ Projection: 32-bit positions, rows of neighbors ──▶ algorithm, phase by phase, by a Team ──▶ a column of results
+//! ```
+//!
+//! An algorithm reads its graph many times, and a view of a graph that changes pays for old versions at every read. So the
+//! lists are read once, into a [`Projection`], and the view is not needed afterwards.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`team`] | the threads that work on an algorithm |
+//! | [`numbering`] | positions of vertices: small dense numbers |
+//! | [`projection`] | the neighbors of all vertices as positions |
+//! | `simple` | sorted rows, for algorithms that intersect them |
+//! | [`algorithm`] | the algorithms, one a file |
+//! | [`registry`] | the algorithms by name, with their options |
+//! | [`verify`] | for each algorithm another one, plain and sequential, that finds the same |
+//!
+//! `docs/design/analytics.md` explains the design.
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod algorithm;
+pub mod numbering;
+pub mod projection;
+pub mod registry;
+mod simple;
+#[allow(unsafe_code)]
+pub mod team;
+pub mod verify;
+
+pub use numbering::Numbering;
+pub use projection::{Orientation, Projection, ProjectionOptions};
+pub use team::Team;

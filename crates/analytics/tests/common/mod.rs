@@ -1,0 +1,129 @@
+//! Graphs for the tests, and teams of every size.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
+use mangrove_flow::schedule::{ExecutorOptions, Executors, Tenant};
+use mangrove_graph::{EdgeId, KeyId, LabelFilter, LabelSetId, UserId, Value, VertexId};
+use mangrove_store::{Store, StoreOptions};
+use mangrove_txn::{Isolation, Transaction, TransactionManager, TransactionOptions};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// A graph under random writes: two labels of vertices and of edges, loops, parallel edges, deleted places that are used again.
+pub struct World {
+    pub manager: TransactionManager,
+    pub labels: [LabelSetId; 2],
+    pub along: [LabelSetId; 2],
+    pub weight: KeyId,
+    pub vertices: Vec<VertexId>,
+    pub edges: Vec<EdgeId>,
+    rng: SmallRng,
+}
+
+impl World {
+    pub fn new(seed: u64) -> Self {
+        let store = Arc::new(Store::new(&StoreOptions { tablet_count: 3, ..StoreOptions::default() }));
+        let catalog = store.catalog();
+        let labels = ["person", "robot"].map(|name| catalog.intern_label_text(name));
+        let along = ["knows", "made"].map(|name| catalog.intern_label_text(name));
+        let weight = catalog.intern_key("weight");
+        let manager = TransactionManager::new(store);
+        manager.settings().gc_workers.store(0, Ordering::Relaxed);
+        World {
+            manager,
+            labels,
+            along,
+            weight,
+            vertices: Vec::new(),
+            edges: Vec::new(),
+            rng: SmallRng::seed_from_u64(seed),
+        }
+    }
+
+    pub fn begin(&self) -> Transaction {
+        self.manager.begin(TransactionOptions { isolation: Isolation::Snapshot, read_only: false }).unwrap()
+    }
+
+    /// Inserts and deletes elements, in several transactions.
+    pub fn write(&mut self, steps: usize) {
+        for _ in 0..steps {
+            let txn = self.begin();
+            for _ in 0..20 {
+                match self.rng.random_range(0..12) {
+                    0..4 => {
+                        let label = self.labels[usize::from(self.rng.random_bool(0.2))];
+                        self.vertices.push(txn.insert_vertex(label, None).unwrap());
+                    }
+                    4..10 if !self.vertices.is_empty() => {
+                        let mut any = || self.vertices[self.rng.random_range(0..self.vertices.len())];
+                        let ends = [any(), any()];
+                        let label = self.along[usize::from(self.rng.random_bool(0.3))];
+                        let edge = txn.insert_edge(ends[0], ends[1], label, None).unwrap();
+                        if self.rng.random_bool(0.9) {
+                            let length = f64::from(self.rng.random_range(0..40_u32)) / 8.0;
+                            txn.set_edge_property(edge, self.weight, Value::F64(length)).unwrap();
+                        }
+                        self.edges.push(edge);
+                    }
+                    10 if self.edges.len() > 5 => {
+                        let at = self.rng.random_range(0..self.edges.len());
+                        txn.delete_edge(self.edges.swap_remove(at)).unwrap();
+                    }
+                    11 if self.vertices.len() > 40 => {
+                        let at = self.rng.random_range(0..self.vertices.len());
+                        txn.delete_vertex(self.vertices.swap_remove(at)).unwrap();
+                    }
+                    _ => {}
+                }
+            }
+            txn.commit().unwrap();
+        }
+        // Deleted places are given again.
+        self.manager.compact();
+    }
+}
+
+/// A graph of edges between numbers, with the numbers as ids.
+pub fn graph_of(vertices: &[i64], edges: &[(i64, i64, f64)]) -> (TransactionManager, KeyId) {
+    let store = Arc::new(Store::new(&StoreOptions { tablet_count: 3, ..StoreOptions::default() }));
+    let catalog = store.catalog();
+    let (label, along) = (catalog.intern_label_text("vertex"), catalog.intern_label_text("edge"));
+    let weight = catalog.intern_key("weight");
+    let manager = TransactionManager::new(store);
+    let txn = manager.begin(TransactionOptions { isolation: Isolation::Snapshot, read_only: false }).unwrap();
+    let ids: std::collections::BTreeMap<i64, VertexId> =
+        vertices.iter().map(|id| (*id, txn.insert_vertex(label, Some(UserId::int(*id))).unwrap())).collect();
+    for (from, to, length) in edges {
+        let edge = txn.insert_edge(ids[from], ids[to], along, None).unwrap();
+        txn.set_edge_property(edge, weight, Value::F64(*length)).unwrap();
+    }
+    txn.commit().unwrap();
+    (manager, weight)
+}
+
+/// Reads a projection of the present moment.
+pub fn project(manager: &TransactionManager, options: &ProjectionOptions, team: &Team) -> Projection {
+    let txn = manager.begin(TransactionOptions { isolation: Isolation::Snapshot, read_only: true }).unwrap();
+    Projection::of(&txn, options, team).unwrap()
+}
+
+pub fn all(orientation: Orientation, weight: Option<KeyId>) -> ProjectionOptions {
+    ProjectionOptions { orientation, weight, ..ProjectionOptions::default() }
+}
+
+pub fn of_labels(vertices: LabelSetId, edges: LabelSetId, orientation: Orientation) -> ProjectionOptions {
+    let sets = |label: LabelSetId| LabelFilter::Sets([label].into());
+    ProjectionOptions { vertices: sets(vertices), edges: sets(edges), orientation, ..ProjectionOptions::default() }
+}
+
+/// Calls `each` with teams of one to eight threads.
+pub fn with_teams(mut each: impl FnMut(&Team)) {
+    each(&Team::alone());
+    let executors = Executors::start(ExecutorOptions { count: 3, ..ExecutorOptions::default() }).unwrap();
+    for helpers in [1, 3, 7] {
+        each(&Team::with_executors(&executors, &Tenant::default(), helpers));
+    }
+}

@@ -1,0 +1,133 @@
+//! Every algorithm finds what its verifier finds, on random graphs, with any number of threads.
+
+mod common;
+
+use common::{World, all, of_labels, project, with_teams};
+use mangrove_analytics::algorithm::{bfs, cdlp, lcc, pagerank, sssp, wcc};
+use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team, verify};
+use mangrove_testdata::{case_count, first_seed};
+
+const ORIENTATIONS: [Orientation; 2] = [Orientation::Directed, Orientation::Undirected];
+
+fn assert_near(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len());
+    for (at, (one, other)) in found.iter().zip(expected).enumerate() {
+        assert!(one == other || (one - other).abs() <= 1e-12 * other.abs(), "{what} at {at}: {one}, expected {other}");
+    }
+}
+
+fn check(projection: &Projection, team: &Team, what: &str) {
+    let vertices: Vec<u32> =
+        (0..projection.positions() as u32).filter(|at| projection.numbering().exists(*at)).collect();
+    for &source in vertices.iter().step_by(vertices.len() / 3 + 1) {
+        let found = bfs::run(projection, source, bfs::Follow::Outgoing, team).unwrap();
+        assert_eq!(found, verify::bfs(projection, source), "depths of {what} from {source}");
+        if projection.is_weighted() {
+            for delta in [None, Some(0.5), Some(1e9)] {
+                let found = sssp::run(projection, source, delta, team).unwrap();
+                assert_eq!(found, verify::sssp(projection, source), "distances of {what} from {source}, {delta:?}");
+            }
+        }
+    }
+    assert_eq!(wcc::run(projection, team).unwrap(), verify::wcc(projection), "components of {what}");
+    for (dangling, spread) in [(pagerank::Dangling::Spread, true), (pagerank::Dangling::Drop, false)] {
+        let options = pagerank::PageRankOptions { rounds: 7, dangling, ..Default::default() };
+        let found = pagerank::run(projection, &options, team).unwrap().ranks;
+        assert_near(&found, &verify::pagerank(projection, 0.85, 7, spread), what);
+    }
+    // Labels whose order is not that of the positions.
+    let labels: Vec<u64> =
+        (0..projection.positions() as u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    for rounds in [1, 4] {
+        let found = cdlp::run(projection, labels.clone(), rounds, team).unwrap();
+        assert_eq!(found, verify::cdlp(projection, &labels, rounds), "labels of {what}");
+    }
+}
+
+#[test]
+fn algorithms_find_what_their_verifiers_find() {
+    let first = first_seed(0);
+    for seed in first..first + case_count(12) {
+        let mut world = World::new(seed);
+        for steps in [3, 40] {
+            world.write(steps);
+            with_teams(|team| {
+                for orientation in ORIENTATIONS {
+                    let what = format!("seed {seed}, {orientation:?}, {team:?}");
+                    let of_all = project(&world.manager, &all(orientation, Some(world.weight)), team);
+                    check(&of_all, team, &what);
+                    let of_some = of_labels(world.labels[0], world.along[0], orientation);
+                    check(&project(&world.manager, &of_some, team), team, &format!("{what}, one label"));
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn coefficients_are_those_of_all_pairs() {
+    for seed in 0..case_count(6) {
+        let mut world = World::new(seed);
+        world.write(25);
+        with_teams(|team| {
+            for orientation in ORIENTATIONS {
+                let projection = project(&world.manager, &all(orientation, None), team);
+                let found = lcc::run(&projection, team).unwrap();
+                assert_near(&found, &verify::lcc(&projection), &format!("seed {seed}, {orientation:?}"));
+            }
+        });
+    }
+}
+
+#[test]
+fn results_are_the_same_bits_for_any_number_of_threads() {
+    let mut world = World::new(5);
+    world.write(300);
+    let mut first = None;
+    with_teams(|team| {
+        let projection = project(&world.manager, &all(Orientation::Directed, None), team);
+        let found = pagerank::run(&projection, &pagerank::PageRankOptions::default(), team).unwrap();
+        let bits: Vec<u64> = found.ranks.iter().map(|rank| rank.to_bits()).collect();
+        assert!(*first.get_or_insert(bits.clone()) == bits, "{team:?}");
+    });
+}
+
+#[test]
+fn an_empty_graph_and_a_single_vertex_have_results() {
+    let mut world = World::new(1);
+    let team = Team::alone();
+    let empty = project(&world.manager, &ProjectionOptions::default(), &team);
+    assert_eq!((empty.positions(), empty.vertex_count(), empty.cell_count()), (0, 0, 0));
+    assert!(wcc::run(&empty, &team).unwrap().is_empty());
+    assert!(pagerank::run(&empty, &Default::default(), &team).unwrap().ranks.is_empty());
+    let txn = world.begin();
+    world.vertices.push(txn.insert_vertex(world.labels[0], None).unwrap());
+    txn.commit().unwrap();
+    let one = project(&world.manager, &ProjectionOptions::default(), &team);
+    let at = one.numbering().position(world.vertices[0]);
+    assert_eq!(one.numbering().vertex(at), world.vertices[0]);
+    assert_eq!(bfs::run(&one, at, bfs::Follow::Outgoing, &team).unwrap()[at as usize], 0);
+    let ranks = pagerank::run(&one, &Default::default(), &team).unwrap().ranks;
+    assert!((ranks[at as usize] - 1.0).abs() < 1e-12, "{}", ranks[at as usize]);
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let world = World::new(2);
+    let team = Team::alone();
+    let options = pagerank::PageRankOptions { damping: 1.5, ..Default::default() };
+    let projection = project(&world.manager, &all(Orientation::Directed, Some(world.weight)), &team);
+    assert!(pagerank::run(&projection, &options, &team).unwrap_err().message().contains("from 0 to 1"));
+    let mut world = world;
+    world.write(5);
+    let txn = world.begin();
+    let weight = mangrove_graph::Value::F64(-1.0);
+    txn.set_edge_property(world.edges[0], world.weight, weight).unwrap();
+    txn.commit().unwrap();
+    let unweighted = project(&world.manager, &all(Orientation::Directed, None), &team);
+    assert!(sssp::run(&unweighted, 0, None, &team).unwrap_err().message().contains("has no weights"));
+    let negative = project(&world.manager, &all(Orientation::Directed, Some(world.weight)), &team);
+    for delta in [None, Some(1.0)] {
+        assert!(sssp::run(&negative, 0, delta, &team).unwrap_err().message().contains("the weight -1"));
+    }
+}
