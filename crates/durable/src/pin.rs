@@ -25,7 +25,7 @@ use crate::ambient::{draw_uuid, unix_us};
 use crate::checkpoint::home::patiently;
 use crate::home::{Home, HomeErrorKind, Name, WaitHome};
 use crate::manifest::Manifest;
-use crate::states::{newest_manifest, read_manifest};
+use crate::states::{collected, newest_manifest, read_manifest};
 
 /// The directory of pins.
 pub const PINS: &str = "pin";
@@ -236,15 +236,6 @@ impl Drop for Pin {
             let _ = self.home.delete(vec![name]);
         }
     }
-}
-
-/// The error for a manifest that is not kept.
-pub(crate) fn collected(home: &dyn Home, number: u64) -> Error {
-    let message = format!(
-        "{} does not keep manifest {number} any more: it was collected. Name a later moment, or keep states for longer",
-        home.describe("")
-    );
-    Error::new(ErrorKind::NotFound, message)
 }
 
 /// The pins in a home that have not ended.

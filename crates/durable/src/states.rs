@@ -12,7 +12,6 @@ use mangrove_graph::{Error, ErrorKind, Result};
 use crate::checkpoint::home::patiently;
 use crate::home::{Home, Name, WaitHome};
 use crate::manifest::Manifest;
-use crate::pin::collected;
 use crate::stream::names::{MANIFESTS, manifest_name, manifest_number};
 
 /// The fewest manifests that are kept: readers of the one before the newest are not disturbed (LOG-23).
@@ -81,6 +80,15 @@ pub(crate) fn newest_manifest(home: &dyn Home, patience: Duration) -> Result<Man
             return Ok(manifest);
         }
     }
+}
+
+/// The error for a manifest that is not kept.
+pub(crate) fn collected(home: &dyn Home, number: u64) -> Error {
+    let message = format!(
+        "{} does not keep manifest {number} any more: it was collected. Name a later moment, or keep states for longer",
+        home.describe("")
+    );
+    Error::new(ErrorKind::NotFound, message)
 }
 
 /// The numbers of the manifests that are kept, up to the newest one, ascending.

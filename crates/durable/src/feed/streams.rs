@@ -24,8 +24,7 @@ use crate::home::{Home, Name, WaitHome};
 use crate::log::read::RecordPosition;
 use crate::log::record::{NameCounts, Names, Record, read_record};
 use crate::manifest::{Manifest, ManifestStream};
-use crate::pin::collected;
-use crate::states::{first_past, kept_numbers, newest_manifest, read_manifest};
+use crate::states::{collected, first_past, kept_numbers, newest_manifest, read_manifest};
 use crate::stream::format::{Content, open};
 use crate::stream::names::{MANIFESTS, STREAMS, stream_name};
 
