@@ -167,7 +167,9 @@ fn a_wrong_login_is_no_question_whether_a_server_runs() {
     let variables = [("MANGROVE_USER", "ada"), ("MANGROVE_PASSWORD", "wrong")];
     let refused = run_with(&variables, &["query", "--url", &served.url, "g.inject(1)"]);
     assert!(refused.err.contains("incorrect") && refused.err.contains("MANGROVE_PASSWORD"), "{}", refused.err);
-    assert!(!refused.err.contains("is a server running") && !refused.err.contains("401"), "{}", refused.err);
+    // The port may have the digits of a status.
+    let said = refused.err.replace(&served.url, "");
+    assert!(!said.contains("is a server running") && !said.contains("401"), "{}", refused.err);
     let without_login = fail(1, &["query", "--url", &served.url, "g.inject(1)"]);
     assert!(without_login.contains("MANGROVE_USER"), "{without_login}");
     served.stop();
