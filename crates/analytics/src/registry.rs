@@ -339,7 +339,13 @@ impl<'g> Given<'g> {
 
     fn labels(&self, name: &str) -> Result<LabelFilter> {
         let Some(label) = self.text(name)? else { return Ok(LabelFilter::Any) };
-        Ok(self.view.label_filter(&[label.into()]))
+        match self.view.label_filter(&[label.into()]) {
+            LabelFilter::Sets(sets) if sets.is_empty() => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("the graph has no label '{label}', which is the option '{name}'"),
+            )),
+            filter => Ok(filter),
+        }
     }
 
     fn projection(&self, weight: Option<KeyId>) -> Result<Projection> {

@@ -61,8 +61,10 @@ fn labels_choose_vertices_and_edges() {
     let people = run(&world.manager, "wcc", &[("vertices", "person".into())]).unwrap().vertices.len();
     let robots = run(&world.manager, "wcc", &[("vertices", "robot".into())]).unwrap().vertices.len();
     assert!(people > 0 && robots > 0 && people + robots == all, "{people}, {robots}, {all}");
-    let none = run(&world.manager, "bfs", &[("source", 0.into()), ("vertices", "nothing".into())]).unwrap_err();
-    assert!(none.message().contains("no vertex with the id"), "{none}");
+    for option in ["vertices", "edges"] {
+        let unknown = run(&world.manager, "wcc", &[(option, "nothing".into())]).unwrap_err();
+        assert!(unknown.message().contains("no label 'nothing'"), "{unknown}");
+    }
 }
 
 #[test]
