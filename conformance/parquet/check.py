@@ -1,8 +1,8 @@
-"""Exchanges Parquet files between Mangrove, Arrow and DuckDB.
+"""Exchanges Parquet files between Mangrove, Arrow, DuckDB and pandas.
 
 Arrow writes tables with every type of property in every encoding that it has. Mangrove loads them and exports its
 graph. Arrow reads the export, and every value must equal the one that was written. DuckDB, a third reader, must get the
-same counts and sums. Both also read the Parquet files of a checkpoint, and agree with Gremlin.
+same counts and sums. All three also read the Parquet files of a checkpoint, and agree with Gremlin.
 
 Usage: check.py MANGROVE
 """
@@ -17,6 +17,7 @@ import uuid
 from pathlib import Path
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -99,6 +100,8 @@ def untyped(json_value):
     """The value of typed JSON."""
     if not isinstance(json_value, dict):
         return json_value
+    if "@type" not in json_value:
+        return {key: untyped(item) for key, item in json_value.items()}
     kind, value = json_value["@type"], json_value["@value"]
     if kind == "g:List":
         return [untyped(item) for item in value]
@@ -263,7 +266,7 @@ def columns_of(data):
 
 
 def check_checkpoint(checks, folder):
-    """DuckDB and Arrow read the open columns of a checkpoint as Gremlin reads the graph, before changes and after."""
+    """DuckDB, Arrow and pandas read the open columns of a checkpoint as Gremlin reads the graph, before changes and after."""
     folder = folder / "checkpoint"
     folder.mkdir()
     pq.write_table(people(), folder / "person.parquet")
@@ -301,6 +304,15 @@ def check_checkpoint(checks, folder):
         rest = [text for text in pq.read_table(person).column("_rest").to_pylist() if text is not None and "text in place" in text]
         texts = gremlin(data, "g.V().hasLabel('person').has('i32', 'text in place of a number').count()")
         checks.equal(f"checkpoint: values of another type after {change}", len(rest), texts)
+        frame = pd.read_parquet(person)
+        found = {word: int(count) for word, count in frame["word"].value_counts().items()}
+        words = gremlin(data, "g.V().hasLabel('person').has('word').groupCount().by('word')")
+        checks.equal(f"checkpoint: pandas counts words after {change}", found, words)
+        degrees = pd.read_parquet(edges).merge(frame, left_on="_source", right_on="_id")
+        checks.equal(f"checkpoint: pandas joins after {change}", (len(degrees), degrees["f64"].sum().round(6)), (
+            gremlin(data, "g.V().hasLabel('person').outE('knows').count()"),
+            round(gremlin(data, "g.V().hasLabel('person').as('p').outE('knows').select('p').values('f64').sum()"), 6),
+        ))
         said = mangrove("verify", "--data", data).stdout
         checks.equal(f"checkpoint: verify after {change}", f"{len(files)} files of open columns" in said, True)
     nicks = one(f"select count(*), sum(len(nick)) from '{person}' where nick is not null")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that Mangrove loads Parquet files of Arrow, and that Arrow and DuckDB read the same values from its exports.
-# Both are downloaded once, to target/. If they cannot be fetched, the checks are left out with a line.
+# Checks that Mangrove loads Parquet files of Arrow, and that Arrow, DuckDB and pandas read the same values from its exports.
+# They are downloaded once, to target/. If they cannot be fetched, the checks are left out with a line.
 # Usage: run.sh MANGROVE
 set -euo pipefail
 mangrove=$(realpath "${1:?usage: run.sh MANGROVE}")

@@ -76,6 +76,7 @@ impl FromStr for TimeLimit {
             "s" => 1_000,
             "m" | "min" => 60_000,
             "h" => 3_600_000,
+            "d" => 86_400_000,
             _ => return Err(bad_time(text)),
         };
         let millis = number.checked_mul(millis).filter(|millis| *millis > 0).ok_or_else(|| bad_time(text))?;

@@ -1,7 +1,6 @@
 //! The open columns of checkpoints: what `durable` wants of a format, by the Parquet files of `load`.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
 use mangrove_durable::open::columns::{ColumnsFormat, ColumnsOrigin, ColumnsTable, ManifestColumnsFile, WriteTable};
 use mangrove_graph::{GraphView, Result};
@@ -29,26 +28,26 @@ impl ColumnsFormat for ParquetColumns {
     }
 }
 
-/// Compares the open columns of a directory with a graph, file by file.
-#[derive(Debug)]
+/// Compares open columns with a graph, file by file.
+#[derive(Default, Debug)]
 pub(crate) struct ColumnsComparison {
-    directory: PathBuf,
     /// Of all ids of the graph, once they were looked through.
     ids: Option<ColumnsIds>,
 }
 
 impl ColumnsComparison {
-    pub(crate) fn new(directory: &Path) -> Self {
-        ColumnsComparison { directory: directory.to_owned(), ids: None }
-    }
-
     /// The first difference of a file from the graph, as text.
-    pub(crate) fn compare(&mut self, view: &dyn GraphView, file: &ManifestColumnsFile) -> Result<Option<String>> {
+    pub(crate) fn compare(
+        &mut self,
+        view: &dyn GraphView,
+        file: &ManifestColumnsFile,
+        bytes: Vec<u8>,
+    ) -> Result<Option<String>> {
         let ids = match self.ids {
             Some(ids) => ids,
             None => *self.ids.insert(columns_tables(view)?.1),
         };
         let ColumnsTable { kind, labels } = file.table();
-        compare_columns(view, export::ColumnsTable { kind, labels }, ids, &self.directory.join(&file.path))
+        compare_columns(view, export::ColumnsTable { kind, labels }, ids, bytes)
     }
 }

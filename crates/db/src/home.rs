@@ -95,10 +95,10 @@ impl Home {
 
 /// The options of a database in a home of objects.
 pub(crate) fn home_options(options: &DatabaseOptions) -> DurableHomeOptions {
-    let DurabilityOptions { object_log, create, ref log, .. } = options.durability;
+    let DurabilityOptions { object_log, retention, create, ref log, .. } = options.durability;
     // One setting for graphs in both.
     let log = ObjectLogOptions { feed: log.feed, ..object_log };
-    DurableHomeOptions { graph: durable_options(options), log, create, ..DurableHomeOptions::default() }
+    DurableHomeOptions { graph: durable_options(options), log, retention, create, ..DurableHomeOptions::default() }
 }
 
 fn durable_options(options: &DatabaseOptions) -> DurableOptions {
@@ -112,6 +112,7 @@ fn durable_options(options: &DatabaseOptions) -> DurableOptions {
         new_database,
         create: _,
         object_log: _,
+        retention: _,
     } = options.durability.clone();
     DurableOptions {
         tablet_count: options.tablet_count,

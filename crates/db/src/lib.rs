@@ -87,6 +87,7 @@ pub use mangrove_durable::log::read::{LogEnd, TornTail};
 pub use mangrove_durable::log::{DurabilityStatus, LogOptions, LogState, SYNC_TIME_BOUNDS_US};
 pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySummary};
 pub use mangrove_durable::restore::{Moment, RestoreReport};
+pub use mangrove_durable::states::Retention;
 pub use mangrove_durable::stream::log::{ObjectLogOptions, ObjectLogState, ObjectLogStatus};
 pub use mangrove_flow::QueryLimits;
 pub use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, TenantShare, Weight};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use mangrove_durable::durable::DurableOptions;
 use mangrove_durable::log::LogOptions;
+use mangrove_durable::states::Retention;
 use mangrove_durable::stream::log::ObjectLogOptions;
 use mangrove_flow::QueryLimits;
 use mangrove_flow::schedule::Tenant;
@@ -62,6 +63,8 @@ pub struct DurabilityOptions {
     pub log: LogOptions,
     /// The options of the log of a graph in a home of objects.
     pub object_log: ObjectLogOptions,
+    /// How long states of a graph in a home of objects are kept, so that they can be restored.
+    pub retention: Retention,
     /// A checkpoint is taken in the background after this many bytes of log since the last one. 0 means never; `None`
     /// means a quarter of the checkpoint's live bytes, and 64 MiB at least.
     pub checkpoint_log_bytes: Option<u64>,
@@ -87,6 +90,7 @@ impl Default for DurabilityOptions {
             create: true,
             log: options.log,
             object_log: ObjectLogOptions::default(),
+            retention: Retention::default(),
             checkpoint_log_bytes: options.checkpoint_log_bytes,
             checkpoint_after: options.checkpoint_after,
             open_topology: options.open_topology,

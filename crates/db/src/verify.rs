@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use mangrove_durable::open::columns::ManifestColumnsFile;
 use mangrove_durable::recovery::RecoveryProgress;
-use mangrove_durable::verify::{Verified, VerifiedHome, verify_home};
+use mangrove_durable::verify::{OpenForms, Verified, VerifiedHome, verify_home};
 use mangrove_graph::{
     Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView,
     IndexInfo, IndexRange, KeyId, LabelFilter, Result, ScanCursor, Share, Value, ValueRows, VertexId, compare,
@@ -84,20 +84,21 @@ struct CheckedFiles {
     files: u64,
     blocks: u64,
     file_bytes: u64,
-    /// Topology blocks and files of open columns that agree with the images.
-    forms: (u64, u64),
+    forms: OpenForms,
     objects: u64,
     backups: u64,
 }
 
 fn check_files(place: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Result<CheckedFiles> {
+    let mut comparison = ColumnsComparison::default();
+    let mut compare = |view: &dyn GraphView, file: &ManifestColumnsFile, bytes| comparison.compare(view, file, bytes);
     if let Some(home) = home_to_read(place)? {
-        let found = verify_home(&home, PATIENCE, 0, progress)?;
-        let VerifiedHome { store, recovery, manifests, backups, packs, blocks, pack_bytes, objects, .. } = found;
+        let found = verify_home(&home, PATIENCE, 0, &mut compare, progress)?;
+        let VerifiedHome { store, recovery, manifests, backups, packs, blocks, pack_bytes, forms, objects, .. } = found;
         return Ok(CheckedFiles {
             store,
             recovery: of_summary(&recovery),
-            forms: (0, 0),
+            forms,
             manifests,
             files: packs,
             blocks,
@@ -107,13 +108,9 @@ fn check_files(place: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Res
         });
     }
     let (disk, _lock) = enter_to_read(Path::new(place))?;
-    let mut comparison = ColumnsComparison::new(Path::new(place));
-    let mut compare =
-        |view: &dyn GraphView, file: &ManifestColumnsFile| -> Result<Option<String>> { comparison.compare(view, file) };
     let verified = mangrove_durable::verify::verify(&disk, 0, &mut compare, progress)?;
-    let Verified { store, recovery, manifests, files, blocks, file_bytes, topology_blocks, columns_files, .. } =
-        verified;
-    let (recovery, forms) = (of_summary(&recovery), (topology_blocks, columns_files));
+    let Verified { store, recovery, manifests, files, blocks, file_bytes, forms, .. } = verified;
+    let recovery = of_summary(&recovery);
     Ok(CheckedFiles { store, recovery, manifests, files, blocks, file_bytes, forms, objects: 0, backups: 0 })
 }
 
@@ -153,7 +150,7 @@ pub fn verify(place: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Resu
         })
     };
     let indexes = view.indexes().iter().map(check).collect::<Result<_>>()?;
-    let (topology_blocks, columns_files) = forms;
+    let OpenForms { topology_blocks, columns_files } = forms;
     Ok(VerifyReport {
         manifests,
         files,

@@ -12,6 +12,7 @@ use mangrove_graph::{Error, ErrorKind, Result};
 use crate::checkpoint::home::patiently;
 use crate::home::{Home, Name, WaitHome};
 use crate::manifest::Manifest;
+use crate::pin::collected;
 use crate::stream::names::{MANIFESTS, manifest_name, manifest_number};
 
 /// The fewest manifests that are kept: readers of the one before the newest are not disturbed (LOG-23).
@@ -80,6 +81,33 @@ pub(crate) fn newest_manifest(home: &dyn Home, patience: Duration) -> Result<Man
             return Ok(manifest);
         }
     }
+}
+
+/// The numbers of the manifests that are kept, up to the newest one, ascending.
+pub(crate) fn kept_numbers(home: &dyn Home, newest: &Manifest, patience: Duration) -> Result<Vec<u64>> {
+    Ok(manifest_numbers(home, patience)?.range(newest.kept_from..=newest.version).copied().collect())
+}
+
+/// Finds the first of some manifests for which `is_past` holds; it must hold for all after it. Returns its place among the
+/// numbers, or their count if there is none.
+pub(crate) fn first_past(
+    home: &dyn Home,
+    numbers: &[u64],
+    patience: Duration,
+    is_past: impl Fn(&Manifest) -> bool,
+) -> Result<(usize, Option<Manifest>)> {
+    let (mut low, mut high, mut found) = (0, numbers.len(), None);
+    while low < high {
+        let middle = low.midpoint(high);
+        let number = numbers[middle];
+        let read = read_manifest(home, number, patience)?.ok_or_else(|| collected(home, number))?;
+        if is_past(&read) {
+            (high, found) = (middle, Some(read));
+        } else {
+            low = middle + 1;
+        }
+    }
+    Ok((high, found))
 }
 
 #[cfg(test)]

@@ -50,15 +50,22 @@ pub struct Verified {
     pub blocks: u64,
     /// Bytes of these files.
     pub file_bytes: u64,
-    /// The number of topology blocks that were compared with the images.
+    /// The open forms of the newest checkpoint.
+    pub forms: OpenForms,
+}
+
+/// How many blocks and files in open formats were compared with the images of the same checkpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct OpenForms {
+    /// Topology blocks.
     pub topology_blocks: u64,
-    /// The number of files of open columns that were compared with the images. Those of an earlier checkpoint are not; of
-    /// these only the checksums were checked.
+    /// Files of open columns. Those of an earlier checkpoint are not among them: only their checksums were checked.
     pub columns_files: u64,
 }
 
-/// Compares a file of open columns with the graph of the images of the same checkpoint. Returns the first difference, as text.
-pub type CompareColumns<'c> = dyn FnMut(&dyn GraphView, &ManifestColumnsFile) -> Result<Option<String>> + 'c;
+/// Compares the bytes of a file of open columns with the graph of the images of the same checkpoint. Returns the first difference,
+/// as text.
+pub type CompareColumns<'c> = dyn FnMut(&dyn GraphView, &ManifestColumnsFile, Vec<u8>) -> Result<Option<String>> + 'c;
 
 /// Reads and checks everything. The caller keeps other processes from changing files meanwhile. Fails with `NotFound`
 /// if there is no database. `threads` work in parallel; 0: one per core.
@@ -91,17 +98,15 @@ pub fn verify(
         }
     }
     for file in newest.columns.iter().flat_map(|columns| &columns.files) {
-        let found = length_of(disk, &file.path)?;
-        if found != file.bytes {
-            let what = format!("the file ends there, and the manifest says that it has {} bytes", file.bytes);
-            return Err(damaged(disk, &file.path, found.min(file.bytes), what));
+        if !is_there(disk, &file.path)? {
+            return Err(damaged(disk, &file.path, 0, "the file is missing, and the manifest names it"));
         }
         check_bytes(disk, file.path.clone(), file.bytes, file.crc32c)?;
         file_bytes += file.bytes;
         seen.insert(file.path.clone());
     }
     let options = options_of(threads);
-    let (topology_blocks, columns_files) = check_open_forms(disk, &newest, options.threads, compare)?;
+    let forms = check_open_forms(disk, &newest, options.threads, compare)?;
     let Recovered { store, summary, .. } = recover(disk, &newest, options, progress)?;
     Ok(Verified {
         store,
@@ -111,30 +116,29 @@ pub fn verify(
         files: seen.len() as u64,
         blocks,
         file_bytes,
-        topology_blocks,
-        columns_files,
+        forms,
     })
 }
 
-/// Compares topology blocks and open columns with the images of a manifest. Returns how many of each there are.
-pub(crate) fn check_open_forms(
-    disk: &dyn Disk,
+/// Compares topology blocks and open columns with the images of a manifest.
+pub(crate) fn check_open_forms<P: Place + ?Sized>(
+    place: &P,
     manifest: &Manifest,
     threads: usize,
     compare: &mut CompareColumns<'_>,
-) -> Result<(u64, u64)> {
+) -> Result<OpenForms> {
     let is_comparable = manifest.columns.as_ref().is_some_and(|columns| columns.at_ts == manifest.checkpoint_ts());
     if manifest.topology.is_none() && !is_comparable {
-        return Ok((0, 0));
+        return Ok(OpenForms::default());
     }
     // Without the log: open forms are of the snapshot of the checkpoint.
-    let store = store_of_images(disk, manifest, threads)?;
-    let blocks = topology::check_topology(disk, manifest, &store)?;
-    Ok((blocks, columns::check_columns(disk, manifest, &store, compare)?))
+    let store = store_of_images(place, manifest, threads)?;
+    let topology_blocks = topology::check_topology(place, manifest, &store)?;
+    Ok(OpenForms { topology_blocks, columns_files: columns::check_columns(place, manifest, &store, compare)? })
 }
 
 /// The graph of the checkpoint alone, without indexes.
-fn store_of_images(disk: &dyn Disk, manifest: &Manifest, threads: usize) -> Result<Store> {
+fn store_of_images<P: Place + ?Sized>(place: &P, manifest: &Manifest, threads: usize) -> Result<Store> {
     let options = StoreOptions {
         tablet_count: manifest.tablet_count,
         memory_limit_bytes: u64::MAX,
@@ -142,16 +146,9 @@ fn store_of_images(disk: &dyn Disk, manifest: &Manifest, threads: usize) -> Resu
         sizes: StoreSizes::default(),
         notes_lists: false,
     };
-    let loaded = load(disk, manifest, Restore::new(Store::new(&options)), threads, &|_, _| ())?;
+    let loaded = load(place, manifest, Restore::new(Store::new(&options)), threads, &|_, _| ())?;
     let restored = loaded.restore.finish(&[], 0, manifest.checkpoint_ts(), threads, &mut |_| ());
-    restored.map(|restored| restored.store).map_err(|damage| loaded.source.error(disk, &damage))
-}
-
-fn length_of(disk: &dyn Disk, path: &str) -> Result<u64> {
-    match is_there(disk, path)? {
-        true => Ok(disk.open_read(path)?.len()?),
-        false => Err(damaged(disk, path, 0, "the file is missing, and the manifest names it")),
-    }
+    restored.map(|restored| restored.store).map_err(|damage| loaded.source.error(place, &damage))
 }
 
 fn is_there(disk: &dyn Disk, path: &str) -> Result<bool> {
@@ -183,6 +180,11 @@ fn check_whole<P: Place + ?Sized>(place: &P, pack: &ManifestPack) -> Result<()> 
 /// Checks the bytes of a file or an object against a checksum.
 fn check_bytes<P: Place + ?Sized>(place: &P, path: String, bytes: u64, expected: u32) -> Result<()> {
     let source = place.open_pack(path, bytes)?;
+    let found = source.length()?;
+    if found != bytes {
+        let what = format!("it ends there, and the manifest says that it has {bytes} bytes");
+        return Err(damaged_in(&source.describe(), found.min(bytes), what));
+    }
     let (mut crc, mut offset) = (0, 0);
     loop {
         let piece = source.read(offset, PIECE)?;

@@ -536,7 +536,7 @@ fn open_columns(model: &Model, compared: &Model, folder: &Folder) -> (Vec<Column
         let file = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         assert_eq!(file.metadata().file_metadata().num_rows() as u64, rows.unwrap());
         let (_, other_ids) = columns_tables(&compared).unwrap();
-        differences.extend(compare_columns(&compared, *table, other_ids, &path).unwrap());
+        differences.extend(compare_columns(&compared, *table, other_ids, std::fs::read(&path).unwrap()).unwrap());
     }
     (tables, differences)
 }

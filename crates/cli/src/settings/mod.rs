@@ -239,6 +239,11 @@ pub const SETTINGS: &[Setting] = settings! {
          all processes that open the graph";
     "reads_without_home" "BOOL" durability.object_log.reads_without_home:
         "In a home of objects that does not answer: serve reads without that proof";
+    "retain_for" "TIME" durability.retention.retain_for:
+        "In a home of objects: every moment of this time can be restored; what only older moments need is deleted with \
+         the next checkpoint";
+    "retain_at_least" "COUNT" durability.retention.retain_at_least:
+        "In a home of objects: keep so many checkpoints, although they are older; at least 2";
     "open_columns" "BOOL" durability.open_columns:
         "Write the elements of each label as a Parquet file with every checkpoint";
     "garbage_collection" "BOOL" graph_settings.garbage_collection: "Collect old versions and deleted elements";

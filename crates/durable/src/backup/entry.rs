@@ -51,6 +51,8 @@ impl Backup {
         // The parts of streams say more than the lists of a manifest, whose numbers are those of the source.
         manifest.streams.clear();
         manifest.wal = None;
+        // A backup has no derived files: an owner of the restored graph writes them again.
+        manifest.columns = None;
         Backup { format: FORMAT, number, taken_us, last_ts, written_us, manifest, spans }
     }
 

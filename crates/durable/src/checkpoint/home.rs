@@ -25,6 +25,8 @@ use crate::stream::take_over::put_manifest;
 const RUN_BYTES: u64 = 1 << 20;
 /// Requests that a reader of a pack has under way.
 const READS_AT_A_TIME: usize = 4;
+/// Threads that read a checkpoint at least. A thread waits tens of milliseconds for each request, and decodes its bytes in a few.
+const READING_THREADS_MIN: usize = 16;
 /// Bytes at the beginning of a pack that are read when it is opened: its header.
 const FIRST_BYTES: u64 = 64;
 /// Bytes at the end of a pack that are read when it is opened. The directories of most packs fit.
@@ -83,6 +85,10 @@ impl Place for HomePlace {
 
     fn open_pack(&self, path: String, bytes: u64) -> Result<Box<dyn RangeSource + '_>> {
         Ok(Box::new(HomeSource::open(self, Name::new(&path)?, bytes)?))
+    }
+
+    fn reading_threads(&self, threads: usize) -> usize {
+        threads.max(READING_THREADS_MIN)
     }
 
     /// An object is durable under its name once its put was answered (HOME-3).

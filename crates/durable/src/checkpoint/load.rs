@@ -71,6 +71,7 @@ pub(crate) fn load<P: Place + ?Sized>(
     threads: usize,
     progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Result<LoadedCheckpoint> {
+    let threads = place.reading_threads(threads);
     let readers = open_packs(place, &manifest.packs, manifest.database, threads)?;
     let packs = live_packs(place, manifest, readers.iter().map(|reader| reader.blocks.as_slice()))?;
     let (names, (indexes, rules)) = match packs.names().zip(manifest.names) {

@@ -30,6 +30,11 @@ pub(crate) trait Place: Sync {
     /// A pack, to be read. Its manifest says that it has this many bytes.
     fn open_pack(&self, path: String, bytes: u64) -> Result<Box<dyn RangeSource + '_>>;
 
+    /// How many threads read a checkpoint for `threads` that work: more, if they wait for its bytes most of the time.
+    fn reading_threads(&self, threads: usize) -> usize {
+        threads
+    }
+
     /// Makes the names of all packs durable that were finished.
     fn keep_packs(&self) -> Result<()>;
 

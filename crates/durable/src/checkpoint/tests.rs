@@ -318,7 +318,7 @@ fn topology_is_that_of_the_images_while_transactions_go_on() {
             let (_, taken) = kept.take(&mut actor);
             taken.unwrap();
             let manifest = kept.checkpoints.manifest();
-            blocks += check_open_forms(&kept.disk, manifest, 1, &mut |_, _| Ok(None)).unwrap().0;
+            blocks += check_open_forms(&kept.disk, manifest, 1, &mut |_, _, _| Ok(None)).unwrap().topology_blocks;
         }
     }
     assert!(blocks > 60 * seeds, "{blocks} blocks");

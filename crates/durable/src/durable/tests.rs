@@ -464,7 +464,7 @@ fn unique_indexes_are_checked_again() {
     drop(durable);
     for error in [
         open(&disk).map(drop).unwrap_err(),
-        crate::verify::verify(&disk, 1, &mut |_, _| Ok(None), &|_| ()).map(drop).unwrap_err(),
+        crate::verify::verify(&disk, 1, &mut |_, _, _| Ok(None), &|_| ()).map(drop).unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
         assert!(error.message().contains("two vertices have 'name' = 'ada', and index 7 keeps that unique"), "{error}");
@@ -566,7 +566,7 @@ fn a_flipped_bit_in_any_kind_of_file_is_found_and_its_file_named() {
             let disk = disk.power_cut(0);
             disk.flip_bit(&path, at, (at % 8) as u8).unwrap();
             let (found, harmless) = tally.entry(kind).or_default();
-            match crate::verify::verify(&disk, 1, &mut |_, _| Ok(None), &|_| ()) {
+            match crate::verify::verify(&disk, 1, &mut |_, _, _| Ok(None), &|_| ()) {
                 Ok(verified) => {
                     let last_ts = verified.recovery.last_ts;
                     let manager = TransactionManager::resuming(Arc::new(verified.store), Default::default(), last_ts);

@@ -26,7 +26,7 @@ fn open(disk: &SimDisk, open_topology: impl Into<Option<bool>>) -> Durable {
 
 /// The number of topology blocks on a disk. Fails the test if one contradicts the images.
 fn verified(disk: &SimDisk) -> u64 {
-    verify(disk, 2, &mut |_, _| Ok(None), &|_| ()).unwrap().topology_blocks
+    verify(disk, 2, &mut |_, _, _| Ok(None), &|_| ()).unwrap().forms.topology_blocks
 }
 
 fn vertices(durable: &Durable) -> Vec<VertexId> {

@@ -3,6 +3,7 @@
 //! ```text
 //! a checkpoint's manifest counts ──▶ list pins ──▶ from the oldest manifest on, up to the first that is kept:
 //!     stream objects that the next manifest does not need ──▶ packs that it does not name ──▶ the manifest
+//! the first time: packs and open columns of earlier owners that no manifest names
 //! ```
 //!
 //! - **LOG-63.** An owner deletes only what is before `kept_from` of a manifest of its own, and before every pin (LOG-82),
@@ -11,6 +12,9 @@
 //!   was fenced, is garbage for its successors too.
 //! - A manifest is deleted after the objects that it alone needs: an owner that dies in between leaves the manifest to the
 //!   next one.
+//! - **LOG-76.** What an earlier owner wrote and no manifest names is garbage, once a manifest of a later owner counts: the
+//!   earlier one can put no manifest any more (LOG-56). Objects of an owner in the newest manifest may be those of a
+//!   checkpoint that is being taken, and stay.
 //! - Ends of streams and claims of incarnations are never deleted (LOG-57).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +24,8 @@ use mangrove_graph::Result;
 use crate::ambient::unix_us;
 use crate::checkpoint::home::HomePlace;
 use crate::home::{HomeResult, Name, WaitHome};
-use crate::manifest::{Manifest, ManifestStream, PackName, PackNumber};
-use crate::open::columns::columns_path;
+use crate::manifest::{CHECKPOINT_DIR, Manifest, ManifestStream, PackName, PackNumber};
+use crate::open::columns::{OPEN_DIR, columns_owner, columns_path};
 use crate::pin::list_pins;
 use crate::states::{Retention, manifest_numbers, read_manifest};
 use crate::stream::format::{Content, END_BYTES_MAX, open};
@@ -39,6 +43,8 @@ pub(super) struct Garbage {
     abandoned: Vec<String>,
     /// Packs that no manifest will name.
     packs: Vec<String>,
+    /// True once what earlier owners left was looked for.
+    is_swept: bool,
     /// When a manifest was written that was looked at before.
     written: Option<(u64, u64)>,
 }
@@ -46,7 +52,7 @@ pub(super) struct Garbage {
 impl Garbage {
     /// What an owner may delete that keeps states for so long.
     pub(super) fn new(retention: Retention) -> Self {
-        Garbage { retention, abandoned: Vec::new(), packs: Vec::new(), written: None }
+        Garbage { retention, abandoned: Vec::new(), packs: Vec::new(), is_swept: false, written: None }
     }
 
     /// The oldest manifest that is kept when the one after the newest is written.
@@ -102,7 +108,45 @@ impl Garbage {
             drop_manifest(place, &found, &next)?;
             dropped.insert(next.version, next);
         }
+        if !self.is_swept {
+            sweep(place, newest)?;
+            self.is_swept = true;
+        }
         Ok(())
+    }
+}
+
+/// Deletes packs and open columns of earlier owners that no manifest names (LOG-76).
+fn sweep(place: &HomePlace, newest: &Manifest) -> Result<()> {
+    let newest_owner = newest.owners.iter().map(|owner| owner.incarnation).max().unwrap_or(0);
+    let is_earlier =
+        |owner: u64| owner < newest_owner && newest.owners.iter().all(|present| present.incarnation != owner);
+    let mut unnamed = BTreeSet::new();
+    for directory in [CHECKPOINT_DIR, OPEN_DIR] {
+        let directory = Name::new(directory)?;
+        let listed = place.patiently(|| place.home().list(&directory))?;
+        unnamed.extend(listed.into_iter().filter(|name| written_by(name.as_str()).is_some_and(is_earlier)));
+    }
+    // After the list: a manifest that the list of packs is older than names only packs of its owner besides.
+    for number in manifest_numbers(&**place.home(), place.patience())?.into_iter().rev() {
+        if unnamed.is_empty() {
+            break;
+        }
+        if let Some(found) = read_manifest(&**place.home(), number, place.patience())? {
+            for path in found.paths() {
+                unnamed.remove(&Name::new(&path)?);
+            }
+        }
+    }
+    delete_all(place, &unnamed.iter().map(Name::to_string).collect::<Vec<_>>())
+}
+
+/// The incarnation that wrote a pack or open columns.
+fn written_by(path: &str) -> Option<u64> {
+    match PackName::of_path(path) {
+        Some(PackName::Pack { incarnation, .. }) => Some(incarnation),
+        Some(PackName::First { .. }) => None,
+        None => columns_owner(path),
     }
 }
 

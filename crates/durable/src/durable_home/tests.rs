@@ -15,6 +15,7 @@ use crate::home::{
     Completion, DiskHome, HomeError, HomeErrorKind, HomeResult, HomeTraits, MemoryHome, Put, Reply, Request,
 };
 use crate::manifest::PackName;
+use crate::open::columns::columns_path;
 use crate::stream::fence::StreamEnd;
 use crate::stream::names::{manifest_name, manifest_number, node_incarnation, node_name, stream_name, stream_place};
 use crate::testing::{Actor, Dump, dump_now, quiet};
@@ -213,6 +214,29 @@ fn a_bulk_load_and_a_background_checkpoint_come_back() {
     }
     graph.close(WAIT).unwrap();
     assert_eq!(open(&home).unwrap().recovery().graph.vertices, 101);
+}
+
+#[test]
+fn what_earlier_owners_left_is_deleted() {
+    let home: Arc<dyn Home> = Arc::new(MemoryHome::new());
+    let first = open(&home).unwrap();
+    insert(&first, 1).unwrap();
+    first.checkpoint().unwrap().expect("a commit is new");
+    let second = open(&home).unwrap();
+    // Of the fenced owner: a pack, which the manifest names, and what it put before it learned that it was fenced.
+    let pack = |incarnation, counter| PackName::Pack { incarnation, counter }.path();
+    let left = [pack(1, 9), columns_path(1, 10)];
+    // Of the owner: a checkpoint that is being taken. Of a process that is taking over: its first.
+    let [named, growing, next] = [pack(1, 1), pack(2, 50), pack(3, 1)];
+    for name in left.iter().chain([&growing, &next]) {
+        assert_eq!(home.put_new(&Name::new(name).unwrap(), Bytes::from_static(b"part")).unwrap(), Put::Done);
+    }
+    let is_there = |name: &str| home.head(&Name::new(name).unwrap()).unwrap().is_some();
+    insert(&second, 2).unwrap();
+    second.checkpoint().unwrap().expect("a commit is new");
+    assert_eq!(second.checkpoint_status().trouble, None);
+    assert!(left.iter().all(|name| !is_there(name)), "{:?}", names(&*home));
+    assert!([&named, &growing, &next].iter().all(|name| is_there(name)), "{:?}", names(&*home));
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::disk::parent;
 use crate::home::{Home, Name, Reply, Request, WaitHome};
 use crate::manifest::{Manifest, ManifestOrigin, ManifestOwner, ManifestStream, TabletRanges};
 use crate::pin::collected;
-use crate::states::{manifest_numbers, newest_manifest, read_manifest};
+use crate::states::{first_past, kept_numbers, manifest_numbers, newest_manifest, read_manifest};
 use crate::stream::format::{Content, END_BYTES_MAX, Header, header_sum, open, open_header};
 use crate::stream::names::{stream_name, stream_place};
 use crate::stream::writer::IN_FLIGHT_MAX;
@@ -128,26 +128,14 @@ pub(crate) fn manifest_at(home: &dyn Home, moment: Moment, patience: Duration) -
         return Ok(None);
     }
     let newest = newest_manifest(home, patience)?;
-    let mut kept: Vec<u64> =
-        manifest_numbers(home, patience)?.range(newest.kept_from..=newest.version).copied().collect();
-    let read = |number: u64| -> Result<Manifest> {
-        read_manifest(home, number, patience)?.ok_or_else(|| collected(home, number))
-    };
+    let kept = kept_numbers(home, &newest, patience)?;
     // Neither commits nor times fall along the chain.
-    let (mut low, mut high) = (0, kept.len());
-    while low < high {
-        let middle = low.midpoint(high);
-        if is_at_or_before(&read(kept[middle])?) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    kept.truncate(low);
-    match kept.last() {
+    let (later, _) = first_past(home, &kept, patience, |manifest| !is_at_or_before(manifest))?;
+    match kept[..later].last() {
         Some(&number) => Ok(Some(number)),
         None => {
-            let oldest = read(newest.kept_from)?;
+            let oldest = newest.kept_from;
+            let oldest = read_manifest(home, oldest, patience)?.ok_or_else(|| collected(home, oldest))?;
             Err(too_early(&home.describe(""), oldest.checkpoint_ts(), oldest.written))
         }
     }
@@ -174,15 +162,7 @@ pub(crate) fn walk_home(home: &dyn Home, manifest: Manifest, moment: Moment, pat
         let numbers: BTreeSet<u64> = manifest_numbers(home, patience)?;
         let later: Vec<u64> = numbers.range(base + 1..).copied().collect();
         // Owners do not fall along the chain. The first manifest of an owner lists its stream from the first object on.
-        let (mut low, mut high, mut found) = (0, later.len(), None);
-        while low < high {
-            let middle = low.midpoint(high);
-            let read = read_manifest(home, later[middle], patience)?;
-            match read.ok_or_else(|| collected(home, later[middle]))? {
-                manifest if manifest.epoch() > after => (high, found) = (middle, Some(manifest)),
-                _ => low = middle + 1,
-            }
-        }
+        let (_, found) = first_past(home, &later, patience, |manifest| manifest.epoch() > after)?;
         Ok(found.map(|found| of_manifest(&found, after)).unwrap_or_default())
     };
     let first = of_manifest(&manifest, 0);

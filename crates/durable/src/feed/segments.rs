@@ -125,7 +125,7 @@ fn begin(
     let database = manifest.database;
     let run = Run::find(&*disk, manifest)?;
     let from = from.unwrap_or(FeedPosition::after_commit(run.oldest_ts));
-    if from.ts < run.oldest_ts {
+    if run.oldest_ts > 0 && from < FeedPosition::after_commit(run.oldest_ts) {
         return Err(too_old(from, run.oldest_ts, &disk.describe(DIRECTORY)));
     }
     // The log may go on meanwhile, and a checkpoint may retire segments.

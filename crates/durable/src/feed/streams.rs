@@ -1,7 +1,7 @@
 //! The objects of the streams in a home, for the feed.
 //!
-//! A stream's objects are read in order until the one that ends it, then the next stream that the newest manifest
-//! lists. An object that is there, with all before it, is durable: every successor of its owner reads it (F3 in
+//! Reading begins at the floor of a manifest that is kept (LOG-80). A stream's objects are read in order until the one that
+//! ends it, then the next stream, which the first manifest of the next owner lists. An object that is there, with all before it, is durable: every successor of its owner reads it (F3 in
 //! [`crate::stream`]). So a reader needs no word from the owner.
 //!
 //! - **LOG-94.** A reader goes from one stream to the next only if no other stream lies between them, or if all commits
@@ -24,8 +24,10 @@ use crate::home::{Home, Name, WaitHome};
 use crate::log::read::RecordPosition;
 use crate::log::record::{NameCounts, Names, Record, read_record};
 use crate::manifest::{Manifest, ManifestStream};
+use crate::pin::collected;
+use crate::states::{first_past, kept_numbers, newest_manifest, read_manifest};
 use crate::stream::format::{Content, open};
-use crate::stream::names::{MANIFESTS, STREAMS, manifest_name, manifest_number, stream_name};
+use crate::stream::names::{MANIFESTS, STREAMS, stream_name};
 
 /// How long a request is sent again while it fails in passing.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -56,10 +58,10 @@ pub(super) fn of_home(
     let place = HomePlace::new(home, PATIENCE);
     let mut tried = 1;
     loop {
-        let manifest = newest_manifest(&place)?;
-        match begin(&place, &manifest, from) {
-            // A checkpoint may have collected what this manifest names.
-            Err(_) if tried < MANIFESTS_TRIED && newest_manifest(&place)?.version > manifest.version => tried += 1,
+        let newest = newest(&place)?;
+        match begin_kept(&place, &newest, from) {
+            // A checkpoint may have collected what is being read.
+            Err(_) if tried < MANIFESTS_TRIED && self::newest(&place)?.version > newest.version => tried += 1,
             Err(error) => return Err(error),
             Ok((catalog, stream, at)) => {
                 let (seq, has_ended, last_ts) = (stream.first, false, at.ts);
@@ -70,21 +72,42 @@ pub(super) fn of_home(
     }
 }
 
-fn begin(
+/// Begins at the newest manifest that is kept and at or before a position; without a position, at the oldest.
+fn begin_kept(
     place: &HomePlace,
-    manifest: &Manifest,
+    newest: &Manifest,
     from: Option<FeedPosition>,
 ) -> Result<(Catalog, ManifestStream, FeedPosition)> {
     let home = &**place.home();
-    let catalog = load_catalog(place, manifest)?;
-    let Some(stream) = manifest.streams.first() else {
-        let message = format!("the graph in {} has no log yet; open it once to write", home.describe(""));
-        return Err(Error::new(ErrorKind::NotFound, message));
+    let kept = kept_numbers(home, newest, PATIENCE)?;
+    let after = |manifest: &Manifest| FeedPosition::after_commit(manifest.checkpoint_ts());
+    let later = match from {
+        Some(from) => first_past(home, &kept, PATIENCE, |manifest| from < after(manifest))?.0,
+        None => 0,
     };
+    let at = later.saturating_sub(1);
+    // The first manifest of a graph lists no stream. The one after it has the same state.
+    for &number in kept.iter().skip(at).take(2) {
+        let manifest = read_manifest(home, number, PATIENCE)?.ok_or_else(|| collected(home, number))?;
+        if let Some(stream) = manifest.streams.first() {
+            return begin(place, &manifest, stream, from);
+        }
+    }
+    let message = format!("the graph in {} has no log yet; open it once to write", home.describe(""));
+    Err(Error::new(ErrorKind::NotFound, message))
+}
+
+fn begin(
+    place: &HomePlace,
+    manifest: &Manifest,
+    stream: &ManifestStream,
+    from: Option<FeedPosition>,
+) -> Result<(Catalog, ManifestStream, FeedPosition)> {
+    let catalog = load_catalog(place, manifest)?;
     let oldest = oldest_ts(place, manifest, stream)?;
     let from = from.unwrap_or(FeedPosition::after_commit(oldest));
-    if from.ts < oldest {
-        return Err(too_old(from, oldest, &home.describe(STREAMS)));
+    if oldest > 0 && from < FeedPosition::after_commit(oldest) {
+        return Err(too_old(from, oldest, &place.home().describe(STREAMS)));
     }
     Ok((catalog, stream.clone(), from))
 }
@@ -105,18 +128,8 @@ fn oldest_ts(place: &HomePlace, manifest: &Manifest, first: &ManifestStream) -> 
     })
 }
 
-fn newest_manifest(place: &HomePlace) -> Result<Manifest> {
-    let home = &**place.home();
-    for _ in 0..MANIFESTS_TRIED {
-        let directory = Name::new(MANIFESTS)?;
-        let listed = place.patiently(|| home.list(&directory))?;
-        let Some(number) = listed.iter().filter_map(|name| manifest_number(name.as_str())).max() else { break };
-        if let Some(bytes) = get(place, &manifest_name(number))? {
-            return Manifest::of_object(home, number, &bytes);
-        }
-    }
-    let message = format!("there is no graph in {}: it has no manifest", home.describe(""));
-    Err(Error::new(ErrorKind::NotFound, message))
+fn newest(place: &HomePlace) -> Result<Manifest> {
+    newest_manifest(&**place.home(), PATIENCE)
 }
 
 fn get(place: &HomePlace, name: &str) -> Result<Option<Bytes>> {
@@ -171,8 +184,15 @@ impl FeedSource for StreamSource {
 impl StreamSource {
     /// After the end of a stream: goes to the next one. Returns false if there is none yet.
     fn go_to_next_stream(&mut self) -> Result<bool> {
-        let manifest = newest_manifest(&self.place)?;
-        let own = self.stream.incarnation;
+        let (home, own) = (&**self.place.home(), self.stream.incarnation);
+        let newest = newest(&self.place)?;
+        if newest.epoch() <= own {
+            return Ok(false);
+        }
+        // The first manifest of the next owner lists the stream that has ended, if that manifest is kept.
+        let kept = kept_numbers(home, &newest, PATIENCE)?;
+        let (_, found) = first_past(home, &kept, PATIENCE, |manifest| manifest.epoch() > own)?;
+        let manifest = found.unwrap_or(newest);
         let Some(next) =
             manifest.streams.iter().filter(|stream| stream.incarnation > own).min_by_key(|s| s.incarnation)
         else {
@@ -186,7 +206,7 @@ impl StreamSource {
     /// After an object was not found: if it was collected, goes to the first object that is left. Returns false if
     /// it is not there yet.
     fn skip_collected(&mut self) -> Result<bool> {
-        let manifest = newest_manifest(&self.place)?;
+        let manifest = newest(&self.place)?;
         let own = self.stream.incarnation;
         let listed = manifest.streams.iter().find(|stream| stream.incarnation == own);
         if listed.is_some_and(|stream| stream.first <= self.seq) {

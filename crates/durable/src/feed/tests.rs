@@ -20,6 +20,7 @@ use crate::durable::{Durable, DurableOptions};
 use crate::durable_home::{DurableHome, DurableHomeOptions};
 use crate::home::MemoryHome;
 use crate::log::LogOptions;
+use crate::states::Retention;
 use crate::stream::log::ObjectLogOptions;
 use crate::testing::{Actor, new_graph, quiet};
 
@@ -499,7 +500,11 @@ fn home_options() -> DurableHomeOptions {
 }
 
 fn open_home(home: &Arc<dyn Home>) -> DurableHome {
-    let graph = DurableHome::open(home.clone(), &home_options(), &|_| ()).unwrap();
+    open_home_with(home, &home_options())
+}
+
+fn open_home_with(home: &Arc<dyn Home>, options: &DurableHomeOptions) -> DurableHome {
+    let graph = DurableHome::open(home.clone(), options, &|_| ()).unwrap();
     quiet(graph.manager());
     graph
 }
@@ -559,4 +564,34 @@ fn a_feed_over_a_home_follows_owner_after_owner() {
     };
     assert!(error.kind() == ErrorKind::NotFound && error.message().contains("the oldest position is"), "{error}");
     assert_eq!(Feed::of_home(home, Some(first)).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_feed_begins_at_every_position_that_a_home_keeps() {
+    let home: Arc<dyn Home> = Arc::new(MemoryHome::new());
+    let mut writer = Writer::new(5);
+    let hour = Retention { retain_for: Duration::from_secs(3_600), retain_at_least: 2 };
+    let options = DurableHomeOptions { retention: hour, ..home_options() };
+    for life in 0..4 {
+        let graph = open_home_with(&home, &options);
+        for _ in 0..3 {
+            (0..10).for_each(|_| writer.write(graph.manager()));
+            graph.checkpoint().unwrap();
+        }
+        match life % 2 {
+            0 => graph.close(Duration::from_secs(20)).unwrap(),
+            _ => drop(graph),
+        }
+    }
+    let graph = open_home_with(&home, &options);
+    let mut feed = Feed::of_home(home.clone(), None).unwrap();
+    let (mut replica, all) = (Replica::new(true), rest(&mut feed));
+    all.iter().for_each(|event| replica.apply(event.clone(), feed.catalog()));
+    assert_eq!(picture(&replica.manager.begin_read().unwrap()), picture(&graph.manager().begin_read().unwrap()));
+    for event in all.iter().step_by(7) {
+        let suffix: Vec<_> = all.iter().filter(|other| other.at > event.at).cloned().collect();
+        let shown = rest(&mut Feed::of_home(home.clone(), Some(event.at)).unwrap());
+        let difference = shown.iter().zip(&suffix).find(|(shown, expected)| shown != expected);
+        assert!(difference.is_none() && shown.len() == suffix.len(), "from {}: {difference:?}", event.at);
+    }
 }

@@ -102,13 +102,16 @@ pub(crate) fn columns_path(incarnation: u64, counter: u64) -> String {
 
 /// Returns true if a path is one that [`columns_path`] makes.
 pub(crate) fn is_columns_path(path: &str) -> bool {
-    let numbers = || {
-        let name = path.strip_prefix(OPEN_DIR)?.strip_prefix('/')?.strip_suffix(".parquet")?;
-        let (incarnation, counter) = name.split_once('-')?.1.split_once('-')?;
-        let number = |text: &str| u64::from_str_radix(text, 16).ok();
-        Some((number(incarnation)?, number(counter)?))
-    };
-    numbers().is_some_and(|(incarnation, counter)| columns_path(incarnation, counter) == path)
+    columns_owner(path).is_some()
+}
+
+/// The incarnation in a path that [`columns_path`] makes; `None` for other paths.
+pub(crate) fn columns_owner(path: &str) -> Option<u64> {
+    let name = path.strip_prefix(OPEN_DIR)?.strip_prefix('/')?.strip_suffix(".parquet")?;
+    let (incarnation, counter) = name.split_once('-')?.1.split_once('-')?;
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let (incarnation, counter) = (number(incarnation)?, number(counter)?);
+    (columns_path(incarnation, counter) == path).then_some(incarnation)
 }
 
 #[cfg(test)]

@@ -4,14 +4,14 @@ use mangrove_graph::{ElementKind, GraphView, LabelFilter, Result, Share};
 use mangrove_store::{Snapshot, Store};
 
 use super::CompareColumns;
-use crate::damage::damaged;
-use crate::disk::Disk;
+use crate::checkpoint::place::Place;
+use crate::damage::damaged_in;
 use crate::manifest::Manifest;
 
 /// Compares the files of open columns with the graph of the images. Returns how many there are; 0 if an earlier checkpoint wrote
 /// them.
-pub(super) fn check_columns(
-    disk: &dyn Disk,
+pub(super) fn check_columns<P: Place + ?Sized>(
+    place: &P,
     manifest: &Manifest,
     store: &Store,
     compare: &mut CompareColumns<'_>,
@@ -20,8 +20,9 @@ pub(super) fn check_columns(
     let Some(columns) = manifest.columns.as_ref().filter(|columns| columns.at_ts == at_ts) else { return Ok(0) };
     let view = store.view(Snapshot::committed(at_ts));
     for file in &columns.files {
-        if let Some(what) = compare(&view, file)? {
-            return Err(damaged(disk, &file.path, 0, format!("it contradicts the images: {what}")));
+        let bytes = place.open_pack(file.path.clone(), file.bytes)?.read(0, file.bytes as usize)?;
+        if let Some(what) = compare(&view, file, bytes)? {
+            return Err(damaged_in(&place.describe(&file.path), 0, format!("it contradicts the images: {what}")));
         }
     }
     // LOG-102: no label set lacks its file.
@@ -33,7 +34,7 @@ pub(super) fn check_columns(
         true => Ok(columns.files.len() as u64),
         false => {
             let what = format!("its open columns have {found:?} vertices and edges, and its packs {expected:?}");
-            Err(damaged(disk, &Manifest::path(manifest.version), 0, what))
+            Err(damaged_in(&place.describe(&Manifest::path(manifest.version)), 0, what))
         }
     }
 }

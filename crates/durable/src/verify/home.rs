@@ -18,7 +18,7 @@ use hashbrown::HashSet;
 use mangrove_graph::Result;
 use mangrove_store::Store;
 
-use super::{check_whole, options_of};
+use super::{CompareColumns, OpenForms, check_bytes, check_open_forms, check_whole, options_of};
 use crate::backup;
 use crate::checkpoint::check_pack;
 use crate::checkpoint::home::{HomePlace, patiently};
@@ -52,6 +52,8 @@ pub struct VerifiedHome {
     pub blocks: u64,
     /// Bytes of these packs.
     pub pack_bytes: u64,
+    /// The open forms of the newest checkpoint.
+    pub forms: OpenForms,
     /// The number of objects of streams.
     pub objects: u64,
     /// Bytes of these objects.
@@ -59,7 +61,7 @@ pub struct VerifiedHome {
 }
 
 /// Reads and checks everything that a home keeps. `threads` recover the graph; 0: one per core. A request is sent again for as
-/// long as `patience` says.
+/// long as `patience` says. `compare` compares files of open columns.
 ///
 /// # Errors
 ///
@@ -68,6 +70,7 @@ pub fn verify_home(
     home: &Arc<dyn Home>,
     patience: Duration,
     threads: usize,
+    compare: &mut CompareColumns<'_>,
     progress: &(dyn Fn(RecoveryProgress) + Sync),
 ) -> Result<VerifiedHome> {
     let place = HomePlace::new(home.clone(), patience);
@@ -113,8 +116,9 @@ pub fn verify_home(
     };
     let [blocks, pack_bytes, object_bytes] = checked.sums;
     let (packs, objects) = (checked.packs.len() as u64, checked.objects.len() as u64);
+    let forms = checked.open_forms(&newest.manifest, options_of(threads).threads, compare)?;
     let (store, recovery) = checked.recover(&newest, threads, progress)?;
-    Ok(VerifiedHome { store, recovery, manifests, backups, packs, blocks, pack_bytes, objects, object_bytes })
+    Ok(VerifiedHome { store, recovery, manifests, backups, packs, blocks, pack_bytes, forms, objects, object_bytes })
 }
 
 /// What was checked.
@@ -154,6 +158,20 @@ impl Checked<'_> {
             self.packs.insert(path);
         }
         Ok(())
+    }
+
+    /// Checks the open columns of a manifest, and compares its open forms with its images.
+    fn open_forms(
+        &mut self,
+        manifest: &Manifest,
+        threads: usize,
+        compare: &mut CompareColumns<'_>,
+    ) -> Result<OpenForms> {
+        for file in manifest.columns.iter().flat_map(|columns| &columns.files) {
+            self.renew()?;
+            check_bytes(self.place, file.path.clone(), file.bytes, file.crc32c)?;
+        }
+        check_open_forms(self.place, manifest, threads, compare)
     }
 
     /// The claim of the owner of a manifest. A graph that nobody has opened has none.

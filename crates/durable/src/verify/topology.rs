@@ -10,19 +10,20 @@ use mangrove_store::Store;
 use mangrove_store::lists::{ListEntry, PageLists};
 
 use crate::checkpoint::each_topology;
-use crate::damage::damaged;
-use crate::disk::Disk;
+use crate::checkpoint::place::Place;
+use crate::damage::damaged_in;
 use crate::manifest::{Manifest, ManifestTopology};
 
 /// Checks the topology blocks that count against the graph of the images. Returns how many there are.
-pub(super) fn check_topology(disk: &dyn Disk, manifest: &Manifest, store: &Store) -> Result<u64> {
+pub(super) fn check_topology<P: Place + ?Sized>(place: &P, manifest: &Manifest, store: &Store) -> Result<u64> {
+    let of_manifest = |what: String| damaged_in(&place.describe(&Manifest::path(manifest.version)), 0, what);
     let Some(ManifestTopology { at_ts }) = manifest.topology else { return Ok(0) };
     if at_ts != manifest.checkpoint_ts() {
         let what = format!("its topology is of commit {at_ts}, and its images of {}", manifest.checkpoint_ts());
-        return Err(damaged(disk, &Manifest::path(manifest.version), 0, what));
+        return Err(of_manifest(what));
     }
     let (mut seen, mut count) = (HashSet::new(), 0);
-    each_topology(disk, manifest, &mut |reader, position, block| {
+    each_topology(place, manifest, &mut |reader, position, block| {
         let name = block.lists.name;
         if block.at_ts > at_ts {
             let what = format!("the topology of {name} is of commit {}, and the checkpoint of {at_ts}", block.at_ts);
@@ -44,7 +45,7 @@ pub(super) fn check_topology(disk: &dyn Disk, manifest: &Manifest, store: &Store
     match missing {
         Some(name) => {
             let what = format!("it says that there is topology of all pages, and none of {name} is in its packs");
-            Err(damaged(disk, &Manifest::path(manifest.version), 0, what))
+            Err(of_manifest(what))
         }
         None => Ok(count),
     }

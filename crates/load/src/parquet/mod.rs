@@ -23,9 +23,10 @@ mod thrift;
 
 use std::fmt;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::values::ColumnType;
@@ -44,10 +45,29 @@ const MAGIC_ENCRYPTED: &[u8; 4] = b"PARE";
 /// The most bytes of a footer. It has some hundred bytes for each column of each row group.
 const FOOTER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+/// Where the bytes of a file are.
+pub(crate) trait ReadAt: Send + Sync {
+    /// Fills the buffer with the bytes from an offset on. Fails if they end before that.
+    fn read_exact_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()>;
+}
+
+impl ReadAt for File {
+    fn read_exact_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        FileExt::read_exact_at(self, bytes, at)
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn read_exact_at(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        let found = usize::try_from(at).ok().and_then(|at| self.get(at..)?.get(..bytes.len()));
+        bytes.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
 /// A file whose footer was read and checked.
 pub(crate) struct ParquetFile {
-    path: PathBuf,
-    file: Arc<File>,
+    file: Arc<dyn ReadAt>,
     pub(crate) len: u64,
     pub(crate) metadata: ParquetMetaData,
     pub(crate) fields: Vec<ParquetField>,
@@ -55,7 +75,7 @@ pub(crate) struct ParquetFile {
 
 impl fmt::Debug for ParquetFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ParquetFile").field("path", &self.path).field("fields", &self.fields).finish_non_exhaustive()
+        f.debug_struct("ParquetFile").field("len", &self.len).field("fields", &self.fields).finish_non_exhaustive()
     }
 }
 
@@ -64,11 +84,21 @@ impl ParquetFile {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path)?;
         let len = file.metadata()?.len();
-        let footer = read_footer(&file, len)?;
+        Self::of(Arc::new(file), len)
+    }
+
+    /// Reads the footer of a file whose bytes are in memory.
+    pub(crate) fn of_bytes(bytes: Vec<u8>) -> Result<Self> {
+        let len = bytes.len() as u64;
+        Self::of(Arc::new(bytes), len)
+    }
+
+    fn of(file: Arc<dyn ReadAt>, len: u64) -> Result<Self> {
+        let footer = read_footer(&*file, len)?;
         thrift::check_footer(&footer).map_err(|fault| damaged(&format!("its footer is damaged: {fault}")))?;
         let decoded = guarded(|| ParquetMetaDataReader::decode_metadata(&footer).map_err(|e| decoding(&e)))?;
         let fields = guarded(|| schema::fields(decoded.file_metadata().schema()))?;
-        Ok(ParquetFile { path: path.to_owned(), file: Arc::new(file), len, metadata: decoded, fields })
+        Ok(ParquetFile { file, len, metadata: decoded, fields })
     }
 
     /// The names of the columns.
@@ -86,7 +116,7 @@ impl ParquetFile {
 }
 
 /// Reads the footer, which says where everything else is.
-fn read_footer(file: &File, len: u64) -> Result<Vec<u8>> {
+fn read_footer(file: &dyn ReadAt, len: u64) -> Result<Vec<u8>> {
     let no_parquet = |what: &str| Error::new(ErrorKind::Syntax, format!("this is no Parquet file: {what}"));
     // Both marks, and the length of the footer.
     if len < 12 {

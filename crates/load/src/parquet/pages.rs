@@ -9,9 +9,7 @@
 //! | entries of a dictionary | the bytes of the dictionary |
 //! | values, if each takes memory at once | [`VALUES_MAX`] |
 
-use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,6 +18,7 @@ use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ColumnChunkMetaData;
 
+use super::ReadAt;
 use super::thrift::{Fault, Thrift, ThriftKind};
 
 /// The most bytes of unpacked pages of one row group in memory: for each column the current page and its dictionary.
@@ -83,7 +82,7 @@ impl PageBudget {
 
 /// Reads the pages of one column of one row group.
 pub(crate) struct Pages {
-    file: Arc<File>,
+    file: Arc<dyn ReadAt>,
     /// The part of the file that is not read yet.
     at: u64,
     end: u64,
@@ -108,7 +107,12 @@ struct Levels {
 
 impl Pages {
     /// The pages of a column chunk of a file that has `len` bytes.
-    pub(crate) fn new(file: Arc<File>, len: u64, chunk: &ColumnChunkMetaData, budget: PageBudget) -> Result<Self> {
+    pub(crate) fn new(
+        file: Arc<dyn ReadAt>,
+        len: u64,
+        chunk: &ColumnChunkMetaData,
+        budget: PageBudget,
+    ) -> Result<Self> {
         let begin = chunk.dictionary_page_offset().unwrap_or(i64::MAX).min(chunk.data_page_offset());
         let (Ok(at), Ok(size)) = (u64::try_from(begin), u64::try_from(chunk.compressed_size())) else {
             return Err(damaged("it lies before the beginning of the file"));

@@ -1,17 +1,24 @@
 //! Bits that flip in every kind of object of a home.
 
+use mangrove_graph::GraphView;
+
 use super::*;
 use crate::backup::{BackupOptions, backup};
 use crate::durable::DurableOptions;
 use crate::durable_home::{DurableHome, DurableHomeOptions};
 use crate::extract::Location;
 use crate::home::MemoryHome;
+use crate::open::columns::ManifestColumnsFile;
 use crate::states::Retention;
 use crate::stream::log::ObjectLogOptions;
-use crate::testing::{Actor, quiet};
+use crate::testing::{Actor, LineColumns, lines, quiet};
 
 fn verify(home: &Arc<dyn Home>) -> Result<VerifiedHome> {
-    verify_home(home, Duration::ZERO, 2, &|_| ())
+    let mut compare = |view: &dyn GraphView, file: &ManifestColumnsFile, bytes: Vec<u8>| {
+        let found: Vec<u64> = std::str::from_utf8(&bytes).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+        Ok((lines(view, file.table()) != found).then(|| "other lines".to_owned()))
+    };
+    verify_home(home, Duration::ZERO, 2, &mut compare, &|_| ())
 }
 
 /// A graph with several owners, whose home keeps all states.
@@ -20,7 +27,14 @@ fn graph() -> (Arc<dyn Home>, u64) {
     let (mut actor, mut last_ts) = (Actor::new(2), 0);
     for life in 0..3 {
         let options = DurableHomeOptions {
-            graph: DurableOptions { tablet_count: 3, checkpoint_log_bytes: Some(0), ..DurableOptions::default() },
+            graph: DurableOptions {
+                tablet_count: 3,
+                checkpoint_log_bytes: Some(0),
+                open_topology: Some(true),
+                columns: Some(Arc::new(LineColumns::default())),
+                open_columns: true,
+                ..DurableOptions::default()
+            },
             log: ObjectLogOptions { lease: Duration::ZERO, ..ObjectLogOptions::default() },
             retention: Retention { retain_for: Duration::from_secs(3_600), retain_at_least: 2 },
             ..DurableHomeOptions::default()
@@ -48,7 +62,8 @@ fn list(home: &dyn Home, directory: &str) -> Vec<Name> {
 /// Flips bits of an object, and checks that each is found and that the error names it.
 fn flip(home: &Arc<dyn Home>, name: &Name) {
     let right = home.get(name).unwrap().unwrap();
-    for at in [0, 9, right.len() / 4, right.len() / 2, right.len() - 20, right.len() - 1] {
+    for at in [0, 9, right.len() / 4, right.len() / 2, right.len().saturating_sub(20), right.len() - 1] {
+        let at = at.min(right.len() - 1);
         let mut wrong = right.to_vec();
         wrong[at] ^= 0x04;
         home.put_unique(name, Box::new(bytes::Bytes::from(wrong))).unwrap();
@@ -76,12 +91,16 @@ fn every_kind_of_object_of_a_graph_is_checked() {
     assert_eq!(verified.manifests, manifests.len() as u64);
     let packs = list(&*home, "pack");
     assert_eq!(verified.packs, packs.len() as u64);
+    let newest = newest_manifest(&*home, Duration::ZERO).unwrap();
+    let columns: Vec<Name> = newest.columns.unwrap().files.iter().map(|file| Name::new(&file.path).unwrap()).collect();
+    assert_eq!(verified.forms.columns_files, columns.len() as u64);
+    assert!(verified.forms.topology_blocks > 0 && !columns.is_empty());
     let streams: Vec<Name> =
         (1..=3).flat_map(|incarnation| list(&*home, crate::disk::parent(&stream_name(incarnation, 1)))).collect();
     assert_eq!(verified.objects, streams.len() as u64, "all objects of all streams, with their ends");
-    manifests.iter().chain(&packs).chain(&streams).for_each(|name| flip(&home, name));
+    manifests.iter().chain(&packs).chain(&streams).chain(&columns).for_each(|name| flip(&home, name));
     let ended = |name: &&Name| crate::stream::names::stream_place(name.as_str()).is_some_and(|place| place.0 < 3);
-    packs.iter().chain(streams.iter().filter(ended)).for_each(|name| miss(&home, name));
+    packs.iter().chain(streams.iter().filter(ended)).chain(&columns).for_each(|name| miss(&home, name));
     miss(&home, &Name::new(&node_name(3)).unwrap());
     assert!(verify(&home).is_ok());
     let wrong = Name::new("pin/x").unwrap();

@@ -14,7 +14,6 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use mangrove_graph::{
@@ -125,7 +124,7 @@ pub fn write_columns<W: Write + Send>(
     Ok(total)
 }
 
-/// Compares a file with the graph that it was written from. Returns the first difference, as text.
+/// Compares the bytes of a file with the graph that it was written from. Returns the first difference, as text.
 ///
 /// # Errors
 ///
@@ -134,10 +133,10 @@ pub fn compare_columns(
     view: &dyn GraphView,
     table: ColumnsTable,
     ids: ColumnsIds,
-    path: &Path,
+    bytes: Vec<u8>,
 ) -> Result<Option<String>> {
     let plan = OpenPlan::new(view, table, ids)?;
-    let file = ParquetFile::open(path)?;
+    let file = ParquetFile::of_bytes(bytes)?;
     if !plan.columns.iter().map(|column| column.name.as_str()).eq(file.names()) {
         let expected: Vec<&str> = plan.columns.iter().map(|column| column.name.as_str()).collect();
         return Ok(Some(format!("it has the columns {:?}, and not {expected:?}", file.names().collect::<Vec<_>>())));
