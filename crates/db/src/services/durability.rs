@@ -21,6 +21,7 @@ fn taken(report: &CheckpointReport) -> Value {
         ("timestamp", count(report.checkpoint_ts)),
         ("pages", count(report.pages)),
         ("topology_blocks", count(report.topology_blocks)),
+        ("index_runs", count(report.index_runs)),
         ("columns_files", count(report.columns_files)),
         ("files", count(report.files)),
         ("bytes", count(report.bytes)),

@@ -107,8 +107,8 @@ impl Town {
             found.push(block.lists);
             Ok(())
         })?;
-        let compared = check_open_forms(disk, manifest, 1, &mut |_, _| Ok(None))?;
-        assert_eq!(compared.0, found.len() as u64);
+        let compared = check_open_forms(disk, manifest, 1, &mut |_, _, _| Ok(None))?;
+        assert_eq!(compared.topology_blocks, found.len() as u64);
         Ok(comparable(found.into_iter()))
     }
 
