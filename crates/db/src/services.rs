@@ -68,7 +68,7 @@ pub const DATABASE_SERVICES: &[Service] = &[
             parameter(
                 "topology",
                 Flag,
-                "with the edges of each vertex for other programs, in later checkpoints too; false: without",
+                "with the edges of each vertex and look-up indexes for other programs, in later checkpoints too; false: without",
             ),
         ],
         OnDatabase(durability::checkpoint),

@@ -47,6 +47,8 @@ pub struct VerifyReport {
     pub file_bytes: u64,
     /// The number of topology blocks that agree with the images of the same checkpoint.
     pub topology_blocks: u64,
+    /// The number of runs of look-up indexes that agree with the images of the same checkpoint.
+    pub index_runs: u64,
     /// The number of files of open columns that agree with the images of the same checkpoint.
     pub columns_files: u64,
     /// The number of objects of streams, in a home.
@@ -150,13 +152,14 @@ pub fn verify(place: &str, progress: &(dyn Fn(RecoveryProgress) + Sync)) -> Resu
         })
     };
     let indexes = view.indexes().iter().map(check).collect::<Result<_>>()?;
-    let OpenForms { topology_blocks, columns_files } = forms;
+    let OpenForms { topology_blocks, index_runs, columns_files } = forms;
     Ok(VerifyReport {
         manifests,
         files,
         blocks,
         file_bytes,
         topology_blocks,
+        index_runs,
         columns_files,
         objects,
         backups,

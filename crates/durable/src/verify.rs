@@ -2,7 +2,7 @@
 //!
 //! Recovery reads only what it needs: the newest image of every page. Verification reads every block of every pack that
 //! a manifest names. It covers the newest manifest and the older ones that still exist, and checks each file also as a
-//! whole. It compares topology blocks and open columns with the graph that the images make. Then it recovers the graph as
+//! whole. It compares topology blocks, look-up indexes and open columns with the graph that the images make. Then it recovers the graph as
 //! opening would. The caller checks in the graph in memory that indexes and
 //! adjacency lists agree with the elements.
 //!
@@ -13,6 +13,7 @@
 mod home;
 
 mod columns;
+mod indexes;
 mod topology;
 
 use hashbrown::HashSet;
@@ -59,6 +60,8 @@ pub struct Verified {
 pub struct OpenForms {
     /// Topology blocks.
     pub topology_blocks: u64,
+    /// Runs of look-up indexes.
+    pub index_runs: u64,
     /// Files of open columns. Those of an earlier checkpoint are not among them: only their checksums were checked.
     pub columns_files: u64,
 }
@@ -120,7 +123,7 @@ pub fn verify(
     })
 }
 
-/// Compares topology blocks and open columns with the images of a manifest.
+/// Compares topology blocks, look-up indexes and open columns with the images of a manifest.
 pub(crate) fn check_open_forms<P: Place + ?Sized>(
     place: &P,
     manifest: &Manifest,
@@ -134,7 +137,9 @@ pub(crate) fn check_open_forms<P: Place + ?Sized>(
     // Without the log: open forms are of the snapshot of the checkpoint.
     let store = store_of_images(place, manifest, threads)?;
     let topology_blocks = topology::check_topology(place, manifest, &store)?;
-    Ok(OpenForms { topology_blocks, columns_files: columns::check_columns(place, manifest, &store, compare)? })
+    let columns_files = columns::check_columns(place, manifest, &store, compare)?;
+    drop(store);
+    Ok(OpenForms { topology_blocks, index_runs: indexes::check_indexes(place, manifest)?, columns_files })
 }
 
 /// The graph of the checkpoint alone, without indexes.

@@ -36,6 +36,9 @@ pub fn verify(directory: &str) -> Result<(), Failure> {
     if report.topology_blocks > 0 {
         writeln!(out, "{} topology blocks, as the images have it", report.topology_blocks)?;
     }
+    if report.index_runs > 0 {
+        writeln!(out, "{} runs of look-up indexes, as the images have it", report.index_runs)?;
+    }
     if report.columns_files > 0 {
         writeln!(out, "{} files of open columns, as the images have it", report.columns_files)?;
     }

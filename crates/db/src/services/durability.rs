@@ -22,6 +22,7 @@ fn taken(report: &CheckpointReport) -> Value {
         ("pages", count(report.pages)),
         ("topology_blocks", count(report.topology_blocks)),
         ("topology_deltas", count(report.topology_deltas)),
+        ("index_runs", count(report.index_runs)),
         ("columns_files", count(report.columns_files)),
         ("files", count(report.files)),
         ("bytes", count(report.bytes)),

@@ -5,7 +5,7 @@
 //! due in the next checkpoint, as if they had changed. A pack without a block that counts leaves the manifest.
 //!
 //! Of topology blocks, too, that in the last pack counts, if the manifest says that there are any (LOG-100). So does the last
-//! delta after it (LOG-103).
+//! delta after it (LOG-103). Of runs of look-up indexes, those count that the manifest lists (LOG-104).
 //!
 //! So a graph takes at most about twice its size on disk, a checkpoint of few changes writes little, and recovery reads
 //! each page once.
@@ -16,8 +16,12 @@ use hashbrown::{HashMap, HashSet};
 use mangrove_store::image::PageName;
 
 use super::compress::Compression;
-use super::pack::{BlockName, BlockPosition, FORMAT, WrittenPack};
-use crate::manifest::{ManifestPack, PackNumber};
+use super::pack::{BlockName, BlockPosition, FORMAT, PlacedBlock, WrittenPack};
+use crate::manifest::{ManifestIndex, ManifestPack, ManifestRun, PackNumber};
+
+/// Runs of look-up indexes are ended when the entries that are gathered for them take about this many bytes of memory. The bytes
+/// of a run, which are made of them, take about as much again, twice.
+const GATHERED_BYTES_MAX: usize = 256 << 20;
 
 /// How large packs become, how many there are, and whether they are compressed.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +35,22 @@ pub(super) struct PackPolicy {
     pub(super) compression: Compression,
     /// Lists that have changed a little are written as deltas of their topology blocks.
     pub(super) deltas: bool,
+    /// Bytes of memory that entries of look-up indexes take before runs are ended.
+    pub(super) gathered_bytes_max: usize,
 }
 
 impl Default for PackPolicy {
     fn default() -> Self {
         let compression = Compression::Zstd;
-        PackPolicy { bytes_min: 8 << 20, bytes_max: 1 << 30, packs_free: 16, compression, deltas: true }
+        let gathered_bytes_max = GATHERED_BYTES_MAX;
+        PackPolicy {
+            bytes_min: 8 << 20,
+            bytes_max: 1 << 30,
+            packs_free: 16,
+            compression,
+            deltas: true,
+            gathered_bytes_max,
+        }
     }
 }
 
@@ -85,6 +99,18 @@ struct LivePack {
     bytes: u64,
     /// Bytes of those that count.
     live: u64,
+    /// Its runs of look-up indexes.
+    runs: Vec<PlacedBlock>,
+}
+
+/// A look-up index: its runs that count, oldest first.
+#[derive(Debug)]
+pub(super) struct LiveIndex {
+    /// The kind and the number of its blocks.
+    pub(super) block: (u8, u32),
+    /// How many of the first runs have the entries of all pages.
+    pub(super) base: usize,
+    pub(super) runs: Vec<(ManifestRun, PagePlace)>,
 }
 
 /// The packs of a graph, and the blocks that count.
@@ -95,6 +121,8 @@ pub(super) struct LivePacks {
     newest: HashMap<PageName, PagePlace>,
     /// The topology blocks that count, by their pages; `None` if none do (LOG-100).
     topology: Option<HashMap<PageName, TopologyPlace>>,
+    /// The look-up indexes that count.
+    indexes: Vec<LiveIndex>,
     /// The pack with the catalog that counts.
     catalog: Option<(u64, BlockPosition)>,
     /// The place of the next pack.
@@ -132,7 +160,8 @@ impl LivePacks {
                 }
             }
         }
-        self.packs.insert(at, LivePack { entry, bytes, live });
+        let runs = blocks.iter().filter(|(name, _)| name.is_run()).copied().collect();
+        self.packs.insert(at, LivePack { entry, bytes, live, runs });
         at
     }
 
@@ -179,6 +208,42 @@ impl LivePacks {
             let topology = self.topology.take().into_iter().flat_map(HashMap::into_values);
             topology.flat_map(TopologyPlace::places).flatten().for_each(|place| subtract(&mut self.packs, place));
         }
+    }
+
+    /// Lets these look-up indexes count, and no others. Fails with the reason if the packs do not have one of their runs.
+    pub(super) fn count_indexes(&mut self, indexes: &[ManifestIndex]) -> Result<(), String> {
+        for (_, place) in std::mem::take(&mut self.indexes).into_iter().flat_map(|index| index.runs) {
+            subtract(&mut self.packs, place);
+        }
+        for ManifestIndex { kind, number, base, runs } in indexes {
+            let (block, mut found) = ((*kind, *number), Vec::with_capacity(runs.len()));
+            for run in runs {
+                let is_run = |(name, _): &&PlacedBlock| (name.kind, name.number) == block;
+                let mut packs = self.packs.iter_mut().filter(|(_, pack)| pack.entry.number() == run.pack());
+                let place = packs.find_map(|(at, pack)| {
+                    let position = pack.runs.iter().find(is_run)?.1;
+                    pack.live += position.bytes();
+                    Some(PagePlace { pack: *at, position })
+                });
+                let place = place.ok_or_else(|| {
+                    format!("it says that pack {} of incarnation {} has a run of kind {kind} and number {number}, which it does \
+                             not have", run.counter, run.incarnation)
+                })?;
+                found.push((*run, place));
+            }
+            self.indexes.push(LiveIndex { block, base: *base as usize, runs: found });
+        }
+        Ok(())
+    }
+
+    /// The look-up index with this kind and number of blocks that counts.
+    pub(super) fn index(&self, block: (u8, u32)) -> Option<&LiveIndex> {
+        self.indexes.iter().find(|index| index.block == block)
+    }
+
+    /// The place of the image of a page that counts.
+    pub(super) fn image_of(&self, page: PageName) -> Option<PagePlace> {
+        self.newest.get(&page).copied()
     }
 
     /// The topology that counts.
@@ -267,24 +332,34 @@ impl LivePacks {
         DuePages { pages, topology, retired }
     }
 
-    /// The packs of the manifest that has these new ones, too.
-    pub(super) fn entries_with(&self, written: &[WrittenPack]) -> Vec<ManifestPack> {
+    /// The packs of the manifest that has these new ones, too, and these look-up indexes.
+    pub(super) fn entries_with(&self, written: &[WrittenPack], indexes: &[ManifestIndex]) -> Vec<ManifestPack> {
         let mut live: BTreeMap<u64, u64> = self.packs.iter().map(|(at, pack)| (*at, pack.live)).collect();
-        for (name, _) in written.iter().flat_map(|pack| &pack.blocks) {
-            for place in self.replaced_by(*name).into_iter().flatten() {
-                *live.get_mut(&place.pack).expect("the pack of a block that counts") -= place.position.bytes();
-            }
+        let replaced =
+            written.iter().flat_map(|pack| &pack.blocks).flat_map(|(name, _)| self.replaced_by(*name)).flatten();
+        let counts = |block, pack| indexes.iter().any(|index| index.has(block, pack));
+        let runs =
+            self.indexes.iter().flat_map(|index| index.runs.iter().map(|(run, place)| (index.block, run, *place)));
+        let ended = runs.filter(|(block, run, _)| !counts(*block, run.pack())).map(|(.., place)| place);
+        for place in replaced.chain(ended) {
+            *live.get_mut(&place.pack).expect("the pack of a block that counts") -= place.position.bytes();
         }
         let old = self.packs.iter().filter(|(at, _)| live[*at] > 0);
         let old = old.map(|(at, pack)| ManifestPack { live: live[at], ..pack.entry.clone() });
-        old.chain(written.iter().map(|pack| pack.entry.clone())).collect()
+        let new = written.iter().map(|WrittenPack { entry, blocks }| {
+            let is_dead = |(name, _): &&PlacedBlock| name.is_run() && !counts((name.kind, name.number), entry.number());
+            let dead: u64 = blocks.iter().filter(is_dead).map(|(_, position)| position.bytes()).sum();
+            ManifestPack { live: entry.live - dead, ..entry.clone() }
+        });
+        old.chain(new).collect()
     }
 
-    /// Notes that a manifest names these new packs, and none of which nothing counts.
-    pub(super) fn put(&mut self, written: Vec<WrittenPack>) {
+    /// Notes that a manifest names these new packs, and none of which nothing counts, and these look-up indexes.
+    pub(super) fn put(&mut self, written: Vec<WrittenPack>, indexes: &[ManifestIndex]) {
         for WrittenPack { entry, blocks } in written {
             self.add(entry, &blocks);
         }
+        self.count_indexes(indexes).expect("the checkpoint wrote the runs, or they counted before");
         self.packs.retain(|_, pack| pack.live > 0);
     }
 }
@@ -307,6 +382,7 @@ mod tests {
         packs_free: 2,
         compression: Compression::None,
         deltas: true,
+        gathered_bytes_max: 1 << 20,
     };
 
     fn page(number: u32) -> PageName {
@@ -341,12 +417,12 @@ mod tests {
     #[test]
     fn a_pack_is_retired_when_less_than_half_of_it_counts() {
         let mut packs = LivePacks::default();
-        packs.put(vec![pack(1, &[(0, 30), (1, 30), (2, 40)])]);
+        packs.put(vec![pack(1, &[(0, 30), (1, 30), (2, 40)])], &[]);
         assert_eq!(due(&packs, &[2]), (vec![2], vec![]), "60 of 100 bytes count");
         assert_eq!(due(&packs, &[1, 2]), (vec![0, 1, 2], vec![0]), "30 of 100 bytes count, so page 0 is due");
-        packs.put(vec![pack(2, &[(2, 50)])]);
+        packs.put(vec![pack(2, &[(2, 50)])], &[]);
         assert_eq!(packs.live_bytes(), 110);
-        let entries = packs.entries_with(&[pack(3, &[(0, 30), (1, 30)])]);
+        let entries = packs.entries_with(&[pack(3, &[(0, 30), (1, 30)])], &[]);
         let left: Vec<_> = entries.iter().map(|entry| (entry.counter, entry.live)).collect();
         assert_eq!(left, [(2, 50), (3, 60)], "nothing in the first pack counts");
     }
@@ -355,9 +431,9 @@ mod tests {
     fn the_smallest_packs_are_retired_when_there_are_too_many() {
         let mut packs = LivePacks::default();
         // All blocks together have less than the size of a pack, so the graph may have three packs.
-        packs.put(vec![pack(1, &[(0, 300)]), pack(2, &[(1, 100)])]);
+        packs.put(vec![pack(1, &[(0, 300)]), pack(2, &[(1, 100)])], &[]);
         assert_eq!(due(&packs, &[7]), (vec![7], vec![]));
-        packs.put(vec![pack(3, &[(2, 200)])]);
+        packs.put(vec![pack(3, &[(2, 200)])], &[]);
         assert_eq!(due(&packs, &[7]), (vec![1, 7], vec![1]), "the pack of 100 bytes");
         assert_eq!(due(&packs, &[]).1, [1]);
     }

@@ -113,10 +113,12 @@ pub(super) fn live_packs<'a, P: Place + ?Sized>(
     for (pack, blocks) in manifest.packs.iter().zip(blocks) {
         packs.add(pack.clone(), blocks);
     }
+    let of_manifest = |what: String| damaged_in(&place.describe(&Manifest::path(manifest.version)), 0, what);
+    packs.count_indexes(&manifest.indexes).map_err(of_manifest)?;
     match packs.names().zip(manifest.names) {
         Some((found, named)) if found != named => {
             let what = "the catalog that it names is not that of the last pack with one";
-            Err(damaged_in(&place.describe(&Manifest::path(manifest.version)), 0, what))
+            Err(of_manifest(what.to_owned()))
         }
         _ => Ok(packs),
     }
@@ -153,7 +155,7 @@ pub(crate) fn each_topology<P: Place + ?Sized>(
 }
 
 /// Calls `each` with the bodies of these blocks, pack by pack.
-fn each_body<'r, 'a>(
+pub(super) fn each_body<'r, 'a>(
     readers: &'r [PackReader<'a>],
     blocks: impl Iterator<Item = (BlockName, PagePlace)>,
     mut each: impl FnMut(&'r PackReader<'a>, BlockName, BlockPosition, &[u8]) -> Result<()>,

@@ -28,6 +28,8 @@
 //! |---|---|
 //! | `image` | a page image as bytes |
 //! | `compress` | compression of parts of files |
+//! | `indexes` | writing the runs of look-up indexes with a checkpoint |
+//! | `look_up` | reading look-up indexes by ranges |
 //! | `names` | names, indexes and schema rules as bytes |
 //! | `pack` | packs: blocks of several tablets with checksums |
 //! | `live` | which blocks count, and which packs are written anew |
@@ -47,8 +49,10 @@ mod compress;
 mod floor;
 pub(crate) mod home;
 mod image;
+mod indexes;
 mod live;
 mod load;
+mod look_up;
 mod names;
 mod pack;
 pub(crate) mod place;
@@ -61,6 +65,7 @@ pub(crate) use compress::Compression;
 pub(crate) use floor::CheckpointFloor;
 pub(crate) use image::{ImageReader, ImageWriter, read_image_of_version_1};
 pub(crate) use load::{each_topology, load, load_catalog};
+pub(crate) use look_up::LookUps;
 pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible, read_names};
 pub use pack::{BlockEntry, list_blocks};
 pub(crate) use pack::{check_directory, check_pack, list_blocks_in};

@@ -7,22 +7,23 @@ use uuid::Uuid;
 use super::live::PackPolicy;
 use super::pack::{BlockName, PlacedPackWriter, WrittenPack};
 use super::place::Place;
+use crate::manifest::PackNumber;
 
 /// The packs that a checkpoint writes, one after the other.
 pub(super) struct PackSeries<'a, P: ?Sized> {
     pub(super) place: &'a P,
     pub(super) database: Uuid,
     pub(super) incarnation: u64,
-    /// The counter of the last pack.
+    /// The counter of the last pack, or of a file of open columns that was begun after it.
     pub(super) counter: &'a mut u64,
     pub(super) policy: PackPolicy,
     /// Bytes of the graph's blocks before the checkpoint.
     pub(super) live: u64,
     /// Topology blocks count, so directories and catalogs are plain (LOG-101).
     pub(super) has_topology: bool,
-    /// Images and topology blocks that the checkpoint writes.
+    /// Images, topology blocks and runs that the checkpoint writes, as far as it knows.
     pub(super) due: u64,
-    /// Images and topology blocks written.
+    /// Images, topology blocks and runs written.
     pub(super) done: u64,
     /// Bytes of the packs that are finished.
     pub(super) bytes: u64,
@@ -58,6 +59,16 @@ impl<'a, P: Place + ?Sized> PackSeries<'a, P> {
         self.end_large_pack()
     }
 
+    /// Adds a run of a look-up index. Returns the pack that has it.
+    pub(super) fn run(&mut self, name: BlockName, body: &[u8]) -> Result<PackNumber> {
+        self.due += 1;
+        let writer = self.writer()?;
+        writer.add(name, body)?;
+        let pack = writer.number();
+        self.end_large_pack()?;
+        Ok(pack)
+    }
+
     /// Notes that one of the due pages needs no new block.
     pub(super) fn leave_out(&mut self) {
         self.due -= 1;
@@ -76,7 +87,8 @@ impl<'a, P: Place + ?Sized> PackSeries<'a, P> {
         Ok(())
     }
 
-    fn end_pack(&mut self) -> Result<()> {
+    /// Ends the pack that is being written, if there is one.
+    pub(super) fn end_pack(&mut self) -> Result<()> {
         if let Some(writer) = self.current.take() {
             let pack = writer.finish()?;
             self.bytes += pack.entry.bytes;

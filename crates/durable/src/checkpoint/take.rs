@@ -14,6 +14,7 @@ use mangrove_txn::Transaction;
 
 use super::columns::write_columns;
 use super::floor::CheckpointFloor;
+use super::indexes::DueIndexes;
 use super::live::{LivePacks, PackPolicy};
 use super::names::put_names;
 use super::pack::WrittenPack;
@@ -22,8 +23,8 @@ use super::series::PackSeries;
 use super::topology::DueTopology;
 use crate::disk::Disk;
 use crate::manifest::{
-    CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest, ManifestTablets, ManifestTopology, PackNumber,
-    TabletRanges,
+    CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest, ManifestRun, ManifestTablets, ManifestTopology,
+    PackNumber, TabletRanges,
 };
 use crate::open::columns::{ColumnsFormat, ColumnsOrigin, OPEN_DIR};
 
@@ -40,6 +41,8 @@ pub struct CheckpointReport {
     pub topology_blocks: u64,
     /// Deltas of topology blocks written, each of a page of vertices.
     pub topology_deltas: u64,
+    /// Runs of look-up indexes written.
+    pub index_runs: u64,
     /// Files of open columns written.
     pub columns_files: u64,
     /// Packs written.
@@ -172,7 +175,7 @@ impl Checkpoints {
         self.tried += 1;
         let mut next = self.manifest.next(self.tried);
         next.claim(self.manifest.epoch() + 1);
-        next.packs = self.packs.entries_with(&[]);
+        next.packs = self.packs.entries_with(&[], &next.indexes);
         next.put(disk)?;
         (self.manifest, self.counter) = (next, 0);
         Ok(())
@@ -227,6 +230,9 @@ impl Checkpoints {
         // LOG-100. If the blocks were not counted before, all of them are due.
         let is_first_topology = self.has_topology && self.manifest.topology.is_none();
         self.packs.count_topology(self.has_topology);
+        if !self.has_topology {
+            self.packs.count_indexes(&[]).expect("no run is missing");
+        }
         next.topology = self.has_topology.then_some(ManifestTopology { at_ts });
         let has_changes = !changed.is_empty() || !lists.is_empty();
         let due = match has_changes {
@@ -247,13 +253,16 @@ impl Checkpoints {
             current: None,
             written: Vec::new(),
         };
+        let has = (self.has_topology, has_changes);
+        let mut indexes = DueIndexes::new((store, at_ts), &self.packs, &due, has, self.policy.gathered_bytes_max);
         for page in &due.pages {
             pause()?;
             // LOG-20.
             let image = store.page_image(*page, at_ts).ok_or_else(|| Error::bug(format!("{page} is gone")))?;
             packs.image(&image)?;
+            indexes.gather(&image, &mut packs)?;
         }
-        report.pages = packs.done;
+        report.pages = due.pages.len() as u64;
         let topology = DueTopology { store, at_ts, packs: &self.packs, due: &due, has_deltas };
         (report.topology_blocks, report.topology_deltas) = topology.write(&mut packs, pause)?;
         let columns = self.columns.take();
@@ -264,11 +273,12 @@ impl Checkpoints {
             report.columns_files = written.files.len() as u64;
             next.columns = Some(written);
         }
-        drop(held);
-        reach(Point::CheckpointImages);
         // LOG-25: after the last image.
         let mut names = Vec::new();
         put_names(store, &mut names);
+        next.indexes = indexes.finish((&self.packs, &due), &names, &mut packs, pause)?;
+        drop(held);
+        reach(Point::CheckpointImages);
         let has_new_names = names != self.names || self.packs.catalog_is_due(&due.retired) || is_first_topology;
         if has_new_names {
             packs.writer()?.catalog(&names)?;
@@ -278,7 +288,9 @@ impl Checkpoints {
         if written.is_empty() && columns.is_none() && has_same_forms && floor.is_that_of(&self.manifest) {
             return Ok(settled);
         }
-        next.packs = self.packs.entries_with(&written);
+        next.packs = self.packs.entries_with(&written, &next.indexes);
+        let is_new = |run: &ManifestRun| written.iter().any(|pack| pack.entry.number() == run.pack());
+        report.index_runs = next.indexes.iter().flat_map(|index| &index.runs).filter(|run| is_new(run)).count() as u64;
         next.names = match has_new_names {
             true => written.last().map(|pack| pack.entry.number()),
             false => self.packs.names(),
@@ -327,7 +339,7 @@ impl Checkpoints {
         let Some(PendingCheckpoint { manifest, written, names, mut report }) = self.pending.take() else {
             return Ok(None);
         };
-        self.packs.put(written);
+        self.packs.put(written, &manifest.indexes);
         report.live_bytes = self.packs.live_bytes();
         (self.manifest, self.names) = (manifest, names);
         Ok(Some(report))

@@ -17,8 +17,14 @@ use crate::testing::{Actor, Dump, dump_now, new_graph, new_graph_with, quiet};
 use crate::verify::check_open_forms;
 
 /// Small packs, so that a checkpoint writes several.
-pub(super) const POLICY: PackPolicy =
-    PackPolicy { bytes_min: 1_500, bytes_max: 4_000, packs_free: 3, compression: Compression::Zstd, deltas: true };
+pub(super) const POLICY: PackPolicy = PackPolicy {
+    bytes_min: 1_500,
+    bytes_max: 4_000,
+    packs_free: 3,
+    compression: Compression::Zstd,
+    deltas: true,
+    gathered_bytes_max: 2_000,
+};
 
 /// A graph and the state of its checkpoints.
 pub(super) struct CheckpointedGraph {
@@ -114,7 +120,7 @@ impl CheckpointedGraph {
     }
 
     /// Changes one property of one vertex.
-    fn change_one(&self, which: usize) {
+    pub(super) fn change_one(&self, which: usize) {
         let (mut found, mut cursor) = (Vec::new(), ScanCursor::default());
         let txn = self.manager.begin(Default::default()).unwrap();
         while !txn.scan_vertices(&LabelFilter::Any, Share::ALL, &mut cursor, 1_000, &mut found).unwrap() {}

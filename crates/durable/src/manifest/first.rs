@@ -78,6 +78,7 @@ impl From<FirstManifest> for Manifest {
             packs,
             names,
             topology: None,
+            indexes: Vec::new(),
             columns: None,
             kept_from: first.version,
             written: 0,

@@ -13,6 +13,7 @@
 //! | `names` | the pack whose catalog counts |
 //! | `columns` | files with the elements of each label set, for other programs |
 //! | `topology` | which state the topology blocks show that are in the packs (LOG-100) |
+//! | `indexes` | the runs of the look-up indexes (LOG-104) |
 //!
 //! A manifest has the checksum of the one that it was made from (`parent`), so the manifests are a chain.
 //!
@@ -29,6 +30,7 @@
 //! |---|---|
 //! | `text` | a manifest as text, and what is checked when it is read |
 //! | `first` | manifests of format 1 |
+//! | `indexes` | the section `indexes` |
 //! | `name` | names of packs |
 //! | `ranges` | sets of tablets, and of kinds of blocks |
 //! | `disk` | manifests as files |
@@ -37,6 +39,7 @@
 mod disk;
 mod first;
 mod home;
+mod indexes;
 mod name;
 mod ranges;
 mod text;
@@ -51,6 +54,7 @@ use crate::open::columns::ManifestColumns;
 
 pub use disk::MANIFEST_DIR;
 pub(crate) use home::HomeManifests;
+pub use indexes::{ManifestIndex, ManifestRun};
 pub use name::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR};
 pub(crate) use name::{KIND_CATALOG, KIND_EDGES, KIND_TOPOLOGY, KIND_TOPOLOGY_DELTA, KIND_VERTICES, PackName};
 pub use ranges::{Covers, TabletRanges};
@@ -91,6 +95,9 @@ pub struct Manifest {
     /// The topology blocks of the packs; absent if they have none that count (LOG-100).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<ManifestTopology>,
+    /// The look-up indexes, of the state that the topology shows; empty if there is no topology (LOG-104).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<ManifestIndex>,
     /// The files of open columns; absent if no checkpoint wrote any (LOG-102).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<ManifestColumns>,
@@ -246,6 +253,7 @@ impl Manifest {
             packs: Vec::new(),
             names: None,
             topology: None,
+            indexes: Vec::new(),
             columns: None,
             kept_from: 1,
             written: 0,

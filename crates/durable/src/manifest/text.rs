@@ -12,7 +12,7 @@ use mangrove_graph::Error;
 use serde::{Deserialize, Serialize};
 
 use super::first::FirstManifest;
-use super::{FORMAT, Manifest, PackName};
+use super::{FORMAT, Manifest, PackName, indexes};
 use crate::damage::{damaged_in, unknown_format_in};
 use crate::open::columns::is_columns_path;
 
@@ -142,6 +142,9 @@ impl Manifest {
         }
         if self.columns.as_ref().is_some_and(|columns| columns.at_ts > self.checkpoint_ts()) {
             return Some("its open columns are of a later commit than its packs".to_owned());
+        }
+        if let Some(what) = indexes::contradiction(self) {
+            return Some(what);
         }
         if self.names.is_some() != self.names_pack().is_some() {
             return Some("the pack with its names is not among its packs".to_owned());

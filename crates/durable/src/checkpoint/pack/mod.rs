@@ -25,7 +25,8 @@
 //! | 2 | the catalog, a packed part: names, indexes, rules | 0, in tablet 0 |
 //! | 3 | the topology of a page of vertices ([`crate::open`]) | that of the page |
 //! | 4 | what has changed in the topology of a page since its newest block of kind 3 ([`crate::open`]) | that of the page |
-//! | 5, 7, 8 | reserved for what can be made again from the images: statistics, indexes of ids and properties | |
+//! | 5 | reserved for statistics, which can be made again from the images | |
+//! | 7, 8 | a run of a look-up index, by hashes or by values ([`crate::open`]) | that of the index, in tablet 0 |
 //! | others | not used | |
 //!
 //! - **LOG-27.** Readers skip blocks of the kinds 3, 4, 5, 7 and 8, and refuse a pack with a block of a kind that is not in

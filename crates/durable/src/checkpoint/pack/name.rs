@@ -6,6 +6,7 @@ use mangrove_graph::{ElementKind, TabletId};
 use mangrove_store::image::PageName;
 
 use crate::manifest::{KIND_CATALOG, KIND_EDGES, KIND_TOPOLOGY, KIND_TOPOLOGY_DELTA, KIND_VERTICES};
+use crate::open::runs::{KIND_HASHED, KIND_ORDERED, LookUpIndex, describe};
 
 /// The name of a block: its kind, and of what it is. Names are ordered as in the directory of a pack.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -38,6 +39,16 @@ impl BlockName {
     /// The block with the delta of the topology of a page of vertices.
     pub(crate) fn of_delta(page: PageName) -> Self {
         BlockName { kind: KIND_TOPOLOGY_DELTA, ..BlockName::of_topology(page) }
+    }
+
+    /// The block with a run of a look-up index.
+    pub(crate) fn of_run(index: &LookUpIndex) -> Self {
+        BlockName { kind: index.kind(), tablet: 0, number: index.number }
+    }
+
+    /// Returns true if the block is a run of a look-up index.
+    pub(crate) fn is_run(self) -> bool {
+        matches!(self.kind, KIND_HASHED | KIND_ORDERED)
     }
 
     /// The page of vertices whose topology the block is, if it is one.
@@ -81,6 +92,7 @@ impl fmt::Display for BlockName {
             None if self.kind == KIND_TOPOLOGY_DELTA => {
                 write!(f, "the delta of the topology of page {} of vertices in tablet {}", self.number, self.tablet)
             }
+            None if self.is_run() => write!(f, "a run of the look-up index of {}", describe(self.number)),
             None => write!(f, "block {} of kind {} of tablet {}", self.number, self.kind, self.tablet),
         }
     }

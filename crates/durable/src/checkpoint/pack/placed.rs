@@ -13,7 +13,7 @@ use crate::checkpoint::compress::Compression;
 use crate::checkpoint::image::ImageReader;
 use crate::checkpoint::place::{NewPack, Place};
 use crate::disk::Disk;
-use crate::manifest::{Covers, ManifestPack};
+use crate::manifest::{Covers, ManifestPack, PackNumber};
 
 /// Bytes that are written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -51,6 +51,11 @@ impl<'a> PlacedPackWriter<'a> {
     /// Leaves the directory and the catalog as they are (LOG-101).
     pub(crate) fn leave_plain(&mut self) {
         self.writer.leave_plain();
+    }
+
+    /// The numbers that name the pack.
+    pub(crate) fn number(&self) -> PackNumber {
+        PackNumber { incarnation: self.incarnation, counter: self.counter }
     }
 
     /// Bytes of the pack up to here.
@@ -141,6 +146,8 @@ pub(crate) fn check_pack<P: Place + ?Sized>(place: &P, pack: &ManifestPack, data
             reader.topology(page, position, body)?;
         } else if let Some(page) = name.delta_page() {
             reader.delta(page, position, body)?;
+        } else if name.is_run() {
+            reader.run(name, position, body)?;
         }
         Ok(())
     })?;

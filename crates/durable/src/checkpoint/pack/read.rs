@@ -18,6 +18,7 @@ use crate::checkpoint::place::{RangeSource, ReadShape};
 use crate::codec::{Malformed, Reader};
 use crate::damage::{damaged_in, unknown_format_in};
 use crate::manifest::PackName;
+use crate::open::runs::{Entry, RunHead, read_run};
 use crate::open::{TopologyBlock, TopologyDelta, read_delta, read_topology};
 
 /// A pack or a file of format 1 that is being read. Its header, trailer and directory have been checked.
@@ -241,6 +242,44 @@ impl<'a> PackReader<'a> {
                 Err(self.damaged(position.offset, what))
             }
         }
+    }
+
+    /// Decodes a run of a look-up index.
+    pub(crate) fn run(&self, name: BlockName, position: BlockPosition, body: &[u8]) -> Result<(RunHead, Vec<Entry>)> {
+        let (head, entries) = read_run(name.kind, body).map_err(|m| self.malformed(position, m))?;
+        self.check_run(name, position, &head).map(|()| (head, entries))
+    }
+
+    /// Reads the head of a run of a look-up index, which has this many bytes.
+    pub(crate) fn run_head(&self, name: BlockName, position: BlockPosition, bytes: u64) -> Result<RunHead> {
+        let bytes = self.part(position, 0..bytes)?;
+        let head = RunHead::read(name.kind, &bytes).map_err(|m| self.malformed(position, m))?;
+        self.check_run(name, position, &head).map(|()| head)
+    }
+
+    fn check_run(&self, name: BlockName, position: BlockPosition, head: &RunHead) -> Result<()> {
+        match (head.number, head.block_bytes()) == (name.number, u64::from(position.length)) {
+            true => Ok(()),
+            false => Err(self.damaged(position.offset, format_args!("expected {name}, found another run"))),
+        }
+    }
+
+    /// Reads stripes of a run of a look-up index.
+    pub(crate) fn stripes(&self, position: BlockPosition, head: &RunHead, stripes: Range<usize>) -> Result<Vec<Entry>> {
+        let range = head.range_of(stripes.clone());
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let bytes = self.part(position, range)?;
+        head.read_stripes(stripes, &bytes).map_err(|m| self.malformed(position, m))
+    }
+
+    /// Reads a part of the body of a block. The caller checks it.
+    fn part(&self, position: BlockPosition, range: Range<u64>) -> Result<Vec<u8>> {
+        if range.end > u64::from(position.length) {
+            return Err(self.damaged(position.offset, "a block is shorter than a part of it"));
+        }
+        self.exactly(position.offset + FRAME_BYTES + range.start, (range.end - range.start) as usize)
     }
 
     /// Reads the catalog, and decodes it.

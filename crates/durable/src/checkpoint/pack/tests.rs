@@ -120,13 +120,11 @@ fn with_kind(kind: u8) -> (SimDisk, ManifestPack) {
 
 #[test]
 fn blocks_that_can_be_made_again_are_skipped_and_unknown_ones_are_refused() {
-    for kind in [5, 7, 8] {
+    let (disk, entry) = with_kind(5);
+    assert_eq!(check_pack(&disk, &entry, DATABASE).unwrap(), 2);
+    for kind in [3, 4, 7, 8] {
         let (disk, entry) = with_kind(kind);
-        assert_eq!(check_pack(&disk, &entry, DATABASE).unwrap(), 2);
-    }
-    for kind in [3, 4] {
-        let (disk, entry) = with_kind(kind);
-        assert!(open_pack(&disk, &entry, DATABASE).is_ok(), "recovery does not read topology");
+        assert!(open_pack(&disk, &entry, DATABASE).is_ok(), "recovery does not read it");
         assert_eq!(check_pack(&disk, &entry, DATABASE).unwrap_err().kind(), ErrorKind::Damaged, "a check does");
     }
     for kind in [6, 9, 255] {
