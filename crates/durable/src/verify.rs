@@ -14,6 +14,7 @@ mod home;
 
 mod columns;
 mod indexes;
+mod statistics;
 mod topology;
 
 use hashbrown::HashSet;
@@ -123,7 +124,7 @@ pub fn verify(
     })
 }
 
-/// Compares topology blocks, look-up indexes and open columns with the images of a manifest.
+/// Compares topology blocks, look-up indexes, counts and open columns with the images of a manifest.
 pub(crate) fn check_open_forms<P: Place + ?Sized>(
     place: &P,
     manifest: &Manifest,
@@ -137,6 +138,7 @@ pub(crate) fn check_open_forms<P: Place + ?Sized>(
     // Without the log: open forms are of the snapshot of the checkpoint.
     let store = store_of_images(place, manifest, threads)?;
     let topology_blocks = topology::check_topology(place, manifest, &store)?;
+    statistics::check_statistics(place, manifest, &store)?;
     let columns_files = columns::check_columns(place, manifest, &store, compare)?;
     drop(store);
     Ok(OpenForms { topology_blocks, index_runs: indexes::check_indexes(place, manifest)?, columns_files })

@@ -125,6 +125,8 @@ pub(super) struct LivePacks {
     indexes: Vec<LiveIndex>,
     /// The pack with the catalog that counts.
     catalog: Option<(u64, BlockPosition)>,
+    /// The counts that count; `None` if no topology does.
+    statistics: Option<PagePlace>,
     /// The place of the next pack.
     next: u64,
 }
@@ -172,6 +174,8 @@ impl LivePacks {
             self.newest.insert(page, place);
         } else if name == BlockName::CATALOG {
             self.catalog = Some((place.pack, place.position));
+        } else if name == BlockName::STATISTICS && self.topology.is_some() {
+            self.statistics = Some(place);
         } else if let (Some(page), Some(topology)) = (name.topology_page(), &mut self.topology) {
             topology.insert(page, TopologyPlace { block: place, delta: None, delta_bytes: 0 });
         } else if let (Some(page), Some(topology)) = (name.delta_page(), &mut self.topology) {
@@ -206,7 +210,8 @@ impl LivePacks {
             self.topology.get_or_insert_default();
         } else {
             let topology = self.topology.take().into_iter().flat_map(HashMap::into_values);
-            topology.flat_map(TopologyPlace::places).flatten().for_each(|place| subtract(&mut self.packs, place));
+            let places = topology.flat_map(TopologyPlace::places).flatten().chain(self.statistics.take());
+            places.for_each(|place| subtract(&mut self.packs, place));
         }
     }
 
@@ -267,6 +272,8 @@ impl LivePacks {
             [self.newest.get(&page).copied(), None]
         } else if name == BlockName::CATALOG {
             [self.catalog.map(|(pack, position)| PagePlace { pack, position }), None]
+        } else if name == BlockName::STATISTICS {
+            [self.statistics, None]
         } else if let Some(page) = name.topology_page() {
             self.topology_of(page).map(TopologyPlace::places).unwrap_or_default()
         } else if let Some(page) = name.delta_page() {
@@ -290,6 +297,16 @@ impl LivePacks {
     /// Returns true if the catalog that counts lies in one of these packs, or nowhere.
     pub(super) fn catalog_is_due(&self, retired: &BTreeSet<u64>) -> bool {
         self.catalog.is_none_or(|(pack, _)| retired.contains(&pack))
+    }
+
+    /// The counts that count.
+    pub(super) fn statistics(&self) -> Option<PagePlace> {
+        self.statistics
+    }
+
+    /// Returns true if the counts that count lie in one of these packs, or nowhere.
+    pub(super) fn statistics_are_due(&self, retired: &BTreeSet<u64>) -> bool {
+        self.statistics.is_none_or(|place| retired.contains(&place.pack))
     }
 
     /// Bytes of all blocks that count.

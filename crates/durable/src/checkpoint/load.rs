@@ -23,7 +23,7 @@ use super::take::Checkpoints;
 use crate::codec::SavedRules;
 use crate::damage::damaged_in;
 use crate::manifest::{Manifest, ManifestPack, PackNumber};
-use crate::open::{TopologyBlock, layers_checksum};
+use crate::open::{GraphCounts, TopologyBlock, layers_checksum};
 
 /// A checkpoint in memory. The log is replayed into it before the restore is finished.
 pub(crate) struct LoadedCheckpoint {
@@ -168,6 +168,21 @@ pub(super) fn each_body<'r, 'a>(
         reader.bodies(&blocks, |name, position, body| each(reader, name, position, body))?;
     }
     Ok(())
+}
+
+/// Calls `with` with the counts of a manifest that count, if there are some, and with where they were found.
+pub(crate) fn with_statistics<P: Place + ?Sized>(
+    place: &P,
+    manifest: &Manifest,
+    with: impl FnOnce(GraphCounts, &PackReader<'_>, BlockPosition) -> Result<()>,
+) -> Result<()> {
+    let readers = open_packs(place, &manifest.packs, manifest.database, 1)?;
+    let packs = live_packs(place, manifest, readers.iter().map(|reader| reader.blocks.as_slice()))?;
+    let Some(at) = packs.statistics() else { return Ok(()) };
+    let reader = &readers[at.pack as usize];
+    let body = reader.body(BlockName::STATISTICS, at.position)?;
+    let counts = GraphCounts::read(&body).map_err(|malformed| reader.malformed(at.position, malformed))?;
+    with(counts, reader, at.position)
 }
 
 /// Opens packs, and returns them in the same order.

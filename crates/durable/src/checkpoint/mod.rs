@@ -64,7 +64,7 @@ pub(crate) use adopt::PackDirectories;
 pub(crate) use compress::Compression;
 pub(crate) use floor::CheckpointFloor;
 pub(crate) use image::{ImageReader, ImageWriter, read_image_of_version_1};
-pub(crate) use load::{each_topology, load, load_catalog};
+pub(crate) use load::{each_topology, load, load_catalog, with_statistics};
 pub(crate) use look_up::LookUps;
 pub(crate) use names::{IMPOSSIBLE_INDEX, Indexes, is_possible, read_names};
 pub use pack::{BlockEntry, list_blocks};

@@ -69,6 +69,11 @@ impl<'a, P: Place + ?Sized> PackSeries<'a, P> {
         Ok(pack)
     }
 
+    /// Returns true if a pack was begun.
+    pub(super) fn is_begun(&self) -> bool {
+        self.current.is_some() || !self.written.is_empty()
+    }
+
     /// Notes that one of the due pages needs no new block.
     pub(super) fn leave_out(&mut self) {
         self.due -= 1;

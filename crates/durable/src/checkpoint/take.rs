@@ -17,7 +17,7 @@ use super::floor::CheckpointFloor;
 use super::indexes::DueIndexes;
 use super::live::{LivePacks, PackPolicy};
 use super::names::put_names;
-use super::pack::WrittenPack;
+use super::pack::{BlockName, WrittenPack};
 use super::place::Place;
 use super::series::PackSeries;
 use super::topology::DueTopology;
@@ -26,6 +26,7 @@ use crate::manifest::{
     CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR, MANIFEST_DIR, Manifest, ManifestRun, ManifestTablets, ManifestTopology,
     PackNumber, TabletRanges,
 };
+use crate::open::GraphCounts;
 use crate::open::columns::{ColumnsFormat, ColumnsOrigin, OPEN_DIR};
 
 /// The result of a checkpoint, in numbers.
@@ -277,6 +278,10 @@ impl Checkpoints {
         let mut names = Vec::new();
         put_names(store, &mut names);
         next.indexes = indexes.finish((&self.packs, &due), &names, &mut packs, pause)?;
+        if self.has_topology && (packs.is_begun() || self.packs.statistics_are_due(&due.retired)) {
+            let counts = GraphCounts::of(store, at_ts, pause)?;
+            packs.writer()?.add(BlockName::STATISTICS, &counts.text()?)?;
+        }
         drop(held);
         reach(Point::CheckpointImages);
         let has_new_names = names != self.names || self.packs.catalog_is_due(&due.retired) || is_first_topology;

@@ -56,7 +56,9 @@ pub use disk::MANIFEST_DIR;
 pub(crate) use home::HomeManifests;
 pub use indexes::{ManifestIndex, ManifestRun};
 pub use name::{CHECKPOINT_DIR, FIRST_CHECKPOINT_DIR};
-pub(crate) use name::{KIND_CATALOG, KIND_EDGES, KIND_TOPOLOGY, KIND_TOPOLOGY_DELTA, KIND_VERTICES, PackName};
+pub(crate) use name::{
+    KIND_CATALOG, KIND_EDGES, KIND_STATISTICS, KIND_TOPOLOGY, KIND_TOPOLOGY_DELTA, KIND_VERTICES, PackName,
+};
 pub use ranges::{Covers, TabletRanges};
 pub use text::Checksum;
 

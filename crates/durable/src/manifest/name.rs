@@ -26,6 +26,8 @@ pub(crate) const KIND_CATALOG: u8 = 2;
 pub(crate) const KIND_TOPOLOGY: u8 = 3;
 /// The kind of what has changed in the topology of a page since its block.
 pub(crate) const KIND_TOPOLOGY_DELTA: u8 = 4;
+/// The kind of the block with the counts of the graph.
+pub(crate) const KIND_STATISTICS: u8 = 5;
 
 /// The name of a pack, or of a checkpoint file of format 1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -6,6 +6,7 @@
 //! | `delta` | what has changed in the lists of a page since its block |
 //! | `lists` | lists of edges as bytes |
 //! | `runs` | look-up indexes, from ids and values to elements |
+//! | `statistics` | counts of the graph |
 //! | `topology` | the lists of a page of vertices as a block of a pack |
 //! | [`columns`] | the elements of a label set as a Parquet file |
 //!
@@ -20,8 +21,10 @@ pub mod columns;
 pub(crate) mod delta;
 mod lists;
 pub(crate) mod runs;
+mod statistics;
 pub(crate) mod topology;
 
 pub(crate) use delta::{TopologyDelta, put_delta, read_delta};
 pub(crate) use lists::tablet_bits;
+pub(crate) use statistics::GraphCounts;
 pub(crate) use topology::{TopologyBlock, layers_checksum, put_topology, read_topology};

@@ -5,7 +5,7 @@ use std::fmt;
 use mangrove_graph::{ElementKind, TabletId};
 use mangrove_store::image::PageName;
 
-use crate::manifest::{KIND_CATALOG, KIND_EDGES, KIND_TOPOLOGY, KIND_TOPOLOGY_DELTA, KIND_VERTICES};
+use crate::manifest::{KIND_CATALOG, KIND_EDGES, KIND_STATISTICS, KIND_TOPOLOGY, KIND_TOPOLOGY_DELTA, KIND_VERTICES};
 use crate::open::runs::{KIND_HASHED, KIND_ORDERED, LookUpIndex, describe};
 
 /// The name of a block: its kind, and of what it is. Names are ordered as in the directory of a pack.
@@ -20,6 +20,9 @@ pub(crate) struct BlockName {
 impl BlockName {
     /// The block with names, indexes and rules.
     pub(crate) const CATALOG: BlockName = BlockName { kind: KIND_CATALOG, tablet: 0, number: 0 };
+
+    /// The block with the counts of the graph.
+    pub(crate) const STATISTICS: BlockName = BlockName { kind: KIND_STATISTICS, tablet: 0, number: 0 };
 
     /// The block with the image of a page.
     pub(crate) fn of_page(page: PageName) -> Self {
@@ -92,6 +95,7 @@ impl fmt::Display for BlockName {
             None if self.kind == KIND_TOPOLOGY_DELTA => {
                 write!(f, "the delta of the topology of page {} of vertices in tablet {}", self.number, self.tablet)
             }
+            None if self.kind == KIND_STATISTICS => f.write_str("the counts of the graph"),
             None if self.is_run() => write!(f, "a run of the look-up index of {}", describe(self.number)),
             None => write!(f, "block {} of kind {} of tablet {}", self.number, self.kind, self.tablet),
         }
