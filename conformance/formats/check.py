@@ -2,7 +2,8 @@
 
 A graph with several labels, deletions and ids that are given again gets topology. `read_neighbours.py`, which knows the format
 alone, reads the edges of all vertices. They must be those that Gremlin shows, from both ends. Then a byte is changed in each
-part of the files that the reader needs, and the reader must refuse them.
+part of the files that the reader needs, and the reader must refuse them. `look_up.py` finds vertices by chosen ids and by the
+values of indexes; these, too, must be those that Gremlin finds.
 
 Usage: check.py MANGROVE
 """
@@ -19,6 +20,7 @@ sys.path.insert(0, str(HERE.parent))
 from counted import Checks
 
 READER = HERE / "read_neighbours.py"
+LOOK_UP = HERE / "look_up.py"
 
 
 def mangrove(*arguments):
@@ -54,6 +56,45 @@ def expected_lines(data):
         lines.append(f"{source}\tout\t{label}\t{edge_id}\t{target}")
         lines.append(f"{target}\tin\t{label}\t{edge_id}\t{source}")
     return sorted(lines)
+
+
+def look_up(data, *words):
+    """What `look_up.py` finds: lines of fields."""
+    done = subprocess.run([sys.executable, LOOK_UP, data, *map(str, words)], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"look_up.py: {done.stderr}")
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def make_indexes(data):
+    """Vertices with chosen ids and with values, and indexes of these."""
+    mangrove("index", "create", "--data", data, "--label", "user", "--key", "age", "--ordered")
+    mangrove("index", "create", "--data", data, "--key", "name")
+    for number in range(30):
+        chosen = number + 1_000 if number % 2 else f"'user {number}'"
+        query(data, f"g.addV('user').property(id, {chosen}).property('age', {number * 7 % 11}).property('name', 'n{number % 4}')"
+                    ".as('u').V().hasLabel('city').limit(3).addE('visits').from('u').iterate()")
+    query(data, f"g.{inject(500)}.as('n').addV('user').property('age', select('n')).iterate()")
+
+
+def check_indexes(checks, data, what):
+    """Compares look-ups with Gremlin."""
+    for number in (1, 2, 7, 12, 28, 29, 77):
+        word, chosen = (number + 1_000,) * 2 if number % 2 else (f"text:user {number}", f"'user {number}'")
+        expected = sorted(map(str, query(data, f"g.V({chosen}).bothE().id()")))
+        found = [element for _, element in look_up(data, "id", word)]
+        edges = sorted(line.split("\t")[3] for element in found for line in read(data, element).stdout.splitlines())
+        exists = query(data, f"g.V({chosen}).count()") == [1]
+        checks.equal(f"{what}: the vertex {word}", (len(found), edges), (int(exists), expected))
+    for name in ("n0", "n3", "nobody"):
+        count = query(data, f"g.V().has('name', '{name}').count()")[0]
+        checks.equal(f"{what}: vertices named {name}", len(look_up(data, "equal", "name", name)), count)
+    ages = query(data, "g.V().hasLabel('user').order().by('age').values('age')")
+    scanned = look_up(data, "scan", "age")
+    checks.equal(f"{what}: ages in order", [int(age) for age, _ in scanned], ages)
+    # Of vertices whose id nobody chose, Gremlin shows the number that is in the index.
+    pairs = query(data, "g.V().hasLabel('user').hasNot('name').project('age', 'id').by('age').by(id)")
+    checks.equal(f"{what}: vertices by age", {(str(pair["age"]), str(pair["id"])) for pair in pairs} - set(map(tuple, scanned)), set())
 
 
 def inject(count):
@@ -117,10 +158,26 @@ def main():
         vertex = query(data, "g.V().hasLabel('hub').limit(1).id()")[0]
         of_hub = [line for line in expected if line.startswith(f"{vertex}\t")]
         checks.equal("edges of one vertex", sorted(read(data, vertex).stdout.splitlines()), of_hub)
+        check_runs(checks, data)
         checks.equal("verify", "topology blocks, as the images have it" in mangrove("verify", "--data", data), True)
         damage(checks, data, Path(folder) / "damaged")
     print(f"{checks.passed} passed, {checks.failed} failed")
     sys.exit(checks.failed > 0)
+
+
+def check_runs(checks, data):
+    """Look-ups in new indexes, and after changes and deletions."""
+    make_indexes(data)
+    mangrove("checkpoint", "--data", data)
+    check_indexes(checks, data, "new")
+    for number in (1, 12):
+        chosen = number + 1_000 if number % 2 else f"'user {number}'"
+        query(data, f"g.V({chosen}).drop().iterate()")
+        query(data, "g.V().has('user', 'age', gt(400)).limit(40).property('age', 3).iterate()")
+        query(data, f"g.addV('user').property(id, {2_000 + number}).property('age', 5).property('name', 'n9').iterate()")
+        mangrove("checkpoint", "--data", data)
+        check_indexes(checks, data, f"after changes of {number}")
+    checks.equal("verify of runs", "runs of look-up indexes, as the images have it" in mangrove("verify", "--data", data), True)
 
 
 def packs_of(data):

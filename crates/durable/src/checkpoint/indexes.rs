@@ -20,7 +20,7 @@ use mangrove_graph::{Catalog, Error, Result};
 use mangrove_store::Store;
 use mangrove_store::image::{PageImage, PageName};
 
-use super::live::{DuePages, LiveIndex, LivePacks};
+use super::live::{DuePages, LiveIndex, LivePacks, PagePlace};
 use super::names::read_names;
 use super::pack::BlockName;
 use super::place::Place;
@@ -34,6 +34,7 @@ const LATER_RUNS_MAX: usize = 4;
 const LATER_PART: u64 = 4;
 /// But they may have so many entries in any case: a few stripes.
 const LATER_ENTRIES_FREE: u64 = 4_096;
+
 /// The pages whose entries a run has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Coverage {
@@ -63,8 +64,7 @@ impl DueIndex {
             Some(live) => {
                 let (first, later) = live.runs.split_at(live.base);
                 let entries = |runs: &[(ManifestRun, _)]| runs.iter().map(|(run, _)| run.entries).sum::<u64>();
-                let is_retired =
-                    |runs: &[(_, super::live::PagePlace)]| runs.iter().any(|(_, at)| retired.contains(&at.pack));
+                let is_retired = |runs: &[(_, PagePlace)]| runs.iter().any(|(_, at)| retired.contains(&at.pack));
                 let is_much = entries(later) > (entries(first) / LATER_PART).max(LATER_ENTRIES_FREE);
                 if is_retired(first) || (is_much && has_changes) {
                     (Coverage::All, Vec::new(), 0)

@@ -1,5 +1,7 @@
 //! Look-up indexes that checkpoints write: they find what the store finds, at every checkpoint.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use mangrove_graph::compare::order;
 use mangrove_graph::{
     EdgeId, ElementId, ElementKind, GraphView, IndexInfo, IndexRange, Share, UserId, Value, VertexId,
@@ -10,10 +12,12 @@ use rand::Rng;
 use super::*;
 use crate::checkpoint::live::PackPolicy;
 use crate::checkpoint::pack::open_pack;
+use crate::checkpoint::place::{NewPack, RangeSource, ReadShape};
 use crate::checkpoint::tests::{CheckpointedGraph, POLICY};
 use crate::checkpoint::{CheckpointReport, LookUps, check_pack};
+use crate::disk::SimDisk;
 use crate::manifest::Manifest;
-use crate::open::runs::LookUpKey;
+use crate::open::runs::{KIND_ORDERED, LookUpKey};
 use crate::testing::Actor;
 use crate::verify::check_open_forms;
 
@@ -357,4 +361,94 @@ fn a_graph_without_indexes_gets_them_without_a_change() {
     graph.verify(&indexes).unwrap();
     // And nothing without a change.
     assert_eq!(graph.kept.take_alone(&mut |_| ()).unwrap(), None);
+}
+
+/// A place that counts the ranges that are read of its packs.
+struct Counting<'a> {
+    disk: &'a SimDisk,
+    ranges: AtomicU64,
+}
+
+/// A pack of a place that counts.
+struct CountingSource<'a> {
+    source: Box<dyn RangeSource + 'a>,
+    ranges: &'a AtomicU64,
+}
+
+impl Place for Counting<'_> {
+    fn begin_pack(&self, path: &str) -> Result<Box<dyn NewPack + '_>> {
+        self.disk.begin_pack(path)
+    }
+
+    fn open_pack(&self, path: String, bytes: u64) -> Result<Box<dyn RangeSource + '_>> {
+        let source = Place::open_pack(self.disk, path, bytes)?;
+        Ok(Box::new(CountingSource { source, ranges: &self.ranges }))
+    }
+
+    fn keep_packs(&self) -> Result<()> {
+        self.disk.keep_packs()
+    }
+
+    fn put_manifest(&self, next: &mut Manifest, newest: &Manifest) -> Result<()> {
+        self.disk.put_manifest(next, newest)
+    }
+
+    fn puts_again(&self) -> bool {
+        self.disk.puts_again()
+    }
+
+    fn describe(&self, path: &str) -> String {
+        Place::describe(self.disk, path)
+    }
+
+    fn describe_log(&self) -> String {
+        self.disk.describe_log()
+    }
+}
+
+impl RangeSource for CountingSource<'_> {
+    fn length(&self) -> Result<u64> {
+        self.source.length()
+    }
+
+    fn read(&self, offset: u64, count: usize) -> Result<Vec<u8>> {
+        self.ranges.fetch_add(1, Ordering::Relaxed);
+        self.source.read(offset, count)
+    }
+
+    fn shape(&self) -> ReadShape {
+        self.source.shape()
+    }
+
+    fn describe(&self) -> String {
+        self.source.describe()
+    }
+}
+
+#[test]
+fn a_look_up_takes_a_range_of_each_run_and_one_of_each_image() {
+    let graph = with_runs();
+    let place = Counting { disk: &graph.kept.disk, ranges: AtomicU64::new(0) };
+    let look_ups = LookUps::open(&place, graph.manifest()).unwrap();
+    let ranges_of = |look_up: &dyn Fn() -> usize| {
+        place.ranges.store(0, Ordering::Relaxed);
+        (look_up(), place.ranges.load(Ordering::Relaxed))
+    };
+    let view = graph.kept.manager.begin_unproved_read().unwrap();
+    let mut known = Vec::new();
+    view.find_vertices(&ids(), &mut known).unwrap();
+    let known: Vec<UserId> = ids().into_iter().zip(known).filter(|(_, id)| id.is_some()).map(|(id, _)| id).collect();
+    let index = &look_ups.indexes()[0];
+    let runs = graph.manifest().indexes[0].runs.len() as u64;
+    let id = |at: usize| look_ups.find(index, LookUpKey::Id(&known[at])).unwrap().len();
+    let (found, first) = ranges_of(&|| id(0));
+    assert!(found == 1 && first <= 2 * runs + 1, "{first} ranges for {runs} runs with their heads");
+    for at in 1..known.len() {
+        let (found, ranges) = ranges_of(&|| id(at));
+        assert!(found == 1 && ranges <= runs + 1, "{ranges} ranges for {runs} runs and an image");
+    }
+    let ordered = look_ups.indexes().iter().position(|index| index.kind() == KIND_ORDERED).unwrap();
+    let runs = graph.manifest().indexes[ordered].runs.len() as u64;
+    let all = || look_ups.between(&look_ups.indexes()[ordered], &[], None, None).unwrap().len();
+    assert!(ranges_of(&all).1 == 2 * runs && ranges_of(&all).1 == runs, "a scan of an ordered index reads no image");
 }

@@ -94,7 +94,7 @@ fn every_kind_of_object_of_a_graph_is_checked() {
     let newest = newest_manifest(&*home, Duration::ZERO).unwrap();
     let columns: Vec<Name> = newest.columns.unwrap().files.iter().map(|file| Name::new(&file.path).unwrap()).collect();
     assert_eq!(verified.forms.columns_files, columns.len() as u64);
-    assert!(verified.forms.topology_blocks > 0 && !columns.is_empty());
+    assert!(verified.forms.topology_blocks > 0 && verified.forms.index_runs > 0 && !columns.is_empty());
     let streams: Vec<Name> =
         (1..=3).flat_map(|incarnation| list(&*home, crate::disk::parent(&stream_name(incarnation, 1)))).collect();
     assert_eq!(verified.objects, streams.len() as u64, "all objects of all streams, with their ends");
@@ -116,6 +116,7 @@ fn every_kind_of_object_of_a_backup_is_checked() {
     backup(&Location::Home(home), &to, BackupOptions::default()).unwrap();
     let verified = verify(&to).unwrap();
     assert_eq!((verified.backups, verified.recovery.last_ts), (1, last_ts));
+    assert!(verified.forms.topology_blocks > 0 && verified.forms.index_runs > 0);
     let packs = list(&*to, "pack");
     let streams = list(&*to, crate::disk::parent(&stream_name(3, 1)));
     assert_eq!((verified.packs, verified.objects), (packs.len() as u64, streams.len() as u64));
