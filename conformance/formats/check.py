@@ -17,6 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+import read_neighbours
 from counted import Checks
 
 READER = HERE / "read_neighbours.py"
@@ -159,6 +160,7 @@ def main():
         of_hub = [line for line in expected if line.startswith(f"{vertex}\t")]
         checks.equal("edges of one vertex", sorted(read(data, vertex).stdout.splitlines()), of_hub)
         check_runs(checks, data)
+        check_counts(checks, data)
         checks.equal("verify", "topology blocks, as the images have it" in mangrove("verify", "--data", data), True)
         damage(checks, data, Path(folder) / "damaged")
     print(f"{checks.passed} passed, {checks.failed} failed")
@@ -178,6 +180,21 @@ def check_runs(checks, data):
         mangrove("checkpoint", "--data", data)
         check_indexes(checks, data, f"after changes of {number}")
     checks.equal("verify of runs", "runs of look-up indexes, as the images have it" in mangrove("verify", "--data", data), True)
+
+
+def check_counts(checks, data):
+    """The counts of the checkpoint are those of Gremlin."""
+    manifest = read_neighbours.newest_manifest(data)
+    entry = [pack for pack in manifest["packs"] if read_neighbours.covers(pack, 5)][-1]
+    pack = read_neighbours.Pack(data, entry)
+    counts = json.loads(pack.block(*pack.blocks[5, 0, 0]))
+    checks.equal("counts: vertices", sum(of["count"] for of in counts["vertices"]), query(data, "g.V().count()")[0])
+    edges = [edges for of in counts["vertices"] for edges in of["edges"]]
+    for direction in ("out", "in"):
+        total = sum(of["count"] for of in edges if of["direction"] == direction)
+        checks.equal(f"counts: edges, {direction}", total, query(data, "g.E().count()")[0])
+    largest = max(of["largest_degree"] for of in edges if of["direction"] == "out")
+    checks.equal("counts: the largest degree", largest, query(data, "g.V().local(outE('links').count()).max()")[0])
 
 
 def packs_of(data):

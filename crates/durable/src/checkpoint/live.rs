@@ -95,7 +95,7 @@ impl TopologyPlace {
 #[derive(Debug)]
 struct LivePack {
     entry: ManifestPack,
-    /// Bytes of its blocks.
+    /// Bytes of its blocks, without the counts of the graph.
     bytes: u64,
     /// Bytes of those that count.
     live: u64,
@@ -149,7 +149,8 @@ impl LivePacks {
         self.next += 1;
         let (mut bytes, mut live) = (0, 0);
         for &(name, position) in blocks {
-            bytes += position.bytes();
+            // Every checkpoint replaces the counts, which is no reason to write the pages beside them anew.
+            bytes += if name == BlockName::STATISTICS { 0 } else { position.bytes() };
             let replaced = self.replaced_by(name);
             if !self.count(name, PagePlace { pack: at, position }) {
                 continue;
@@ -202,6 +203,11 @@ impl LivePacks {
                 subtract(&mut self.packs, place);
             }
         }
+    }
+
+    /// Returns true if topology blocks count.
+    pub(super) fn has_topology(&self) -> bool {
+        self.topology.is_some()
     }
 
     /// Says whether topology blocks count. If they did, and do not any more, their bytes stop counting.

@@ -229,7 +229,7 @@ impl Checkpoints {
         let lists = self.changed_lists(store);
         let has_deltas = self.policy.deltas && self.topology_since().is_some();
         // LOG-100. If the blocks were not counted before, all of them are due.
-        let is_first_topology = self.has_topology && self.manifest.topology.is_none();
+        let is_first_topology = self.has_topology && (self.manifest.topology.is_none() || !self.packs.has_topology());
         self.packs.count_topology(self.has_topology);
         if !self.has_topology {
             self.packs.count_indexes(&[]).expect("no run is missing");
@@ -322,7 +322,9 @@ impl Checkpoints {
     fn topology_since(&self) -> Option<u64> {
         // A graph without images may have been loaded in bulk, which notes no changes.
         let is_noted = |topology: &ManifestTopology| {
-            topology.at_ts == self.manifest.checkpoint_ts() && self.packs.page_count() > 0
+            // A checkpoint without topology may have failed since.
+            let counts = self.packs.has_topology() && self.packs.page_count() > 0;
+            topology.at_ts == self.manifest.checkpoint_ts() && counts
         };
         self.manifest.topology.filter(is_noted).map(|topology| topology.at_ts)
     }
