@@ -93,7 +93,7 @@ def check_indexes(checks, data, what):
     ages = query(data, "g.V().hasLabel('user').order().by('age').values('age')")
     scanned = look_up(data, "scan", "age")
     checks.equal(f"{what}: ages in order", [int(age) for age, _ in scanned], ages)
-    # Of vertices whose id nobody chose, Gremlin shows the number that is in the index.
+    # Of vertices whose id no user chose, Gremlin shows the number that is in the index.
     pairs = query(data, "g.V().hasLabel('user').hasNot('name').project('age', 'id').by('age').by(id)")
     checks.equal(f"{what}: vertices by age", {(str(pair["age"]), str(pair["id"])) for pair in pairs} - set(map(tuple, scanned)), set())
 

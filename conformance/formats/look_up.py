@@ -17,7 +17,7 @@ import sys
 from bisect import bisect_left, bisect_right
 from pathlib import Path
 
-from read_neighbours import Pack, Reader, Unreadable, crc32c, expect, external, newest_manifest, unpacked
+from read_neighbours import Pack, Reader, Unreadable, crc32c, expect, external, newest_manifest, opened, unpacked
 
 MASK = (1 << 64) - 1
 
@@ -169,16 +169,6 @@ class Indexes:
                 yield key, external(tablet, generation, slot)
 
 
-def opened(directory):
-    """The indexes of the newest checkpoint, even if a running server removes an older one meanwhile."""
-    for _ in range(9):
-        try:
-            return Indexes(directory)
-        except FileNotFoundError as error:
-            missing = error
-    raise Unreadable(f"{missing.filename} is missing, and the newest manifest names it")
-
-
 def number_or_text(word):
     for kind in (int, float):
         try:
@@ -189,7 +179,7 @@ def number_or_text(word):
 
 
 def main(directory, what, *words):
-    indexes = opened(Path(directory))
+    indexes = opened(Path(directory), Indexes)
     if what == "id":
         for word in words:
             wanted = hash_of_id(word[5:] if word.startswith("text:") else int(word))

@@ -352,18 +352,18 @@ def lines(graph, page, slot):
         yield f"{page.vertex(slot)}\t{direction}\t{graph.label_sets[label_set]}\t{edge}\t{neighbor}"
 
 
-def opened(directory):
-    """The topology of the newest checkpoint, even if a running server removes an older one meanwhile."""
+def opened(directory, read):
+    """What `read` finds in the newest checkpoint, even if a running server removes an older one meanwhile."""
     for _ in range(9):
         try:
-            return Graph(directory)
+            return read(directory)
         except FileNotFoundError as error:
             missing = error
     raise Unreadable(f"{missing.filename} is missing, and the newest manifest names it")
 
 
 def main(directory, *vertices):
-    graph = opened(Path(directory))
+    graph = opened(Path(directory), Graph)
     for vertex in vertices:
         if vertex == "all":
             for page in graph.pages():

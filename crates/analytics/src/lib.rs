@@ -9,6 +9,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `gang`, `sync` | phases of numbered parts, which helpers may join; their primitives |
 //! | [`team`] | the threads that work on an algorithm |
 //! | [`numbering`] | positions of vertices: small dense numbers |
 //! | [`projection`] | the neighbors of all vertices as positions |
@@ -23,11 +24,13 @@
 #![warn(missing_docs)]
 
 pub mod algorithm;
+#[allow(unsafe_code)]
+mod gang;
 pub mod numbering;
 pub mod projection;
 pub mod registry;
 mod simple;
-#[allow(unsafe_code)]
+mod sync;
 pub mod team;
 pub mod verify;
 

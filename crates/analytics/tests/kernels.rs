@@ -2,9 +2,16 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use common::{World, all, of_labels, project, with_teams};
 use mangrove_analytics::algorithm::{bfs, cdlp, lcc, pagerank, sssp, wcc};
 use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team, verify};
+use mangrove_flow::clock::MonotonicClock;
+use mangrove_flow::schedule::{ExecutorOptions, Executors, Tenant};
+use mangrove_flow::{QueryControl, QueryLimits};
+use mangrove_graph::ErrorKind;
 use mangrove_testdata::{case_count, first_seed};
 
 const ORIENTATIONS: [Orientation; 2] = [Orientation::Directed, Orientation::Undirected];
@@ -129,5 +136,36 @@ fn options_that_make_no_sense_are_refused() {
     let negative = project(&world.manager, &all(Orientation::Directed, Some(world.weight)), &team);
     for delta in [None, Some(1.0)] {
         assert!(sssp::run(&negative, 0, delta, &team).unwrap_err().message().contains("the weight -1"));
+    }
+}
+
+#[test]
+fn a_search_follows_edges_backwards() {
+    let mut world = World::new(8);
+    world.write(12);
+    with_teams(|team| {
+        let projection = project(&world.manager, &all(Orientation::Directed, None), team);
+        let positions = projection.positions() as u32;
+        let vertices: Vec<u32> = (0..positions).filter(|at| projection.numbering().exists(*at)).collect();
+        let target = vertices[vertices.len() / 2];
+        let found = bfs::run(&projection, target, bfs::Follow::Incoming, team).unwrap();
+        for from in vertices {
+            assert_eq!(found[from as usize], verify::bfs(&projection, from)[target as usize], "{from} to {target}");
+        }
+    });
+}
+
+#[test]
+fn an_algorithm_of_a_query_that_was_cancelled_ends_with_an_error() {
+    let mut world = World::new(9);
+    world.write(40);
+    let projection = project(&world.manager, &all(Orientation::Directed, None), &Team::alone());
+    let executors = Executors::start(ExecutorOptions { count: 2, ..ExecutorOptions::default() }).unwrap();
+    let cancelled = Arc::new(AtomicBool::new(true));
+    let control = Arc::new(QueryControl::new(QueryLimits::default(), Arc::new(MonotonicClock::default()), cancelled));
+    for team in [Team::alone(), Team::with_executors(&executors, &Tenant::default(), 2)] {
+        let team = team.controlled_by(control.clone());
+        assert_eq!(wcc::run(&projection, &team).unwrap_err().kind(), ErrorKind::Cancelled);
+        assert_eq!(pagerank::run(&projection, &Default::default(), &team).unwrap_err().kind(), ErrorKind::Cancelled);
     }
 }

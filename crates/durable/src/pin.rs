@@ -158,7 +158,7 @@ impl Pin {
         self.is_unbroken && self.is_held() && !self.has_ended()
     }
 
-    /// Returns true if the pin has ended because nobody has renewed it.
+    /// Returns true if the pin has ended because its holder has not renewed it in time.
     pub(crate) fn has_ended(&self) -> bool {
         self.held.as_ref().is_some_and(|(_, until)| *until <= unix_us())
     }

@@ -250,8 +250,8 @@ impl Registry {
         self.add(self.graph(name, database, None, true), sources)
     }
 
-    /// Puts another copy of a configured graph in the place of the present one, which it returns. Whoever uses the present
-    /// one keeps it open.
+    /// Puts another copy of a configured graph in the place of the present one, which it returns. The present
+    /// one stays open while a request uses it.
     pub fn replace(&self, name: &str, database: Database) -> Result<Arc<Graph>> {
         let _changing = self.changing.lock();
         let before = self.named(name)?;

@@ -1,0 +1,243 @@
+//! One phase after another: numbered parts that a caller works on together with helpers that come and go.
+//!
+//! ```text
+//! caller:   open the phase ──▶ draw parts until none is left ──▶ close it ──▶ wait for those inside ──▶ return
+//! helper:   enter ──▶ is a phase open? draw parts ──▶ leave
+//! ```
+//!
+//! - **ALGO-1.** The work of a phase is borrowed from the caller's stack. No helper uses it after the phase: a helper counts as
+//!   inside before it looks whether the phase is open, and the caller returns only when the phase is closed and no helper
+//!   is inside.
+//!
+//! Both looks are a store and then a load of another place, on both sides. Sequential consistency makes one of the two see the
+//! other.
+//!
+//! The code is unsafe because the work borrows the arrays of an algorithm, and helpers are tasks that may outlive it. Without
+//! that, every array would be shared by reference counts and written through atomics.
+
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use parking_lot::Mutex;
+
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, spin_loop, yield_now};
+
+/// How often the caller looks whether helpers have left before it gives its processor away: the system may have taken a
+/// helper's in the middle of a part.
+const LOOKS: usize = 2_000;
+
+/// The work of a phase: what is to be done for a part.
+pub(crate) type Work<'w> = dyn Fn(usize) + Sync + 'w;
+
+/// What the caller and its helpers share.
+#[derive(Default)]
+pub(crate) struct Gang {
+    /// The work of the open phase. Written by the caller while no phase is open and no helper is inside.
+    work: UnsafeCell<Option<*const Work<'static>>>,
+    is_open: AtomicBool,
+    /// Helpers that may use `work`.
+    inside: AtomicUsize,
+    /// The next part to be drawn, and the number of parts.
+    next: AtomicUsize,
+    parts: AtomicUsize,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+// SAFETY: `work` is written only by the caller, while no helper reads it (ALGO-1), and what it points to is `Sync`. All
+// other fields may be shared.
+unsafe impl Sync for Gang {}
+// SAFETY: as above; the pointer is used only while the caller waits in `phase`.
+unsafe impl Send for Gang {}
+
+impl Gang {
+    /// Runs a phase without helpers. Only one thread calls this or [`Gang::phase`] at a time.
+    pub(crate) fn phase_alone(&self, parts: usize, work: &Work<'_>) {
+        self.begin(parts);
+        self.draw(work);
+    }
+
+    /// Runs a phase. `wake` is called when helpers may enter. A panic of any thread's work is the caller's.
+    pub(crate) fn phase(&self, parts: usize, work: &Work<'_>, wake: impl FnOnce()) {
+        let pointer = std::ptr::from_ref(work);
+        // SAFETY: only the lifetime changes. No helper uses the pointer after this function (ALGO-1).
+        let pointer = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(pointer) };
+        // SAFETY: no phase is open and no helper is inside, so none reads it.
+        unsafe { *self.work.get() = Some(pointer) };
+        self.begin(parts);
+        // Publishes the three.
+        self.is_open.store(true, Ordering::SeqCst);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            wake();
+            self.draw(work);
+        }));
+        if outcome.is_err() {
+            self.leave_out_the_rest();
+        }
+        self.is_open.store(false, Ordering::SeqCst);
+        let mut looks = 0;
+        while self.inside.load(Ordering::SeqCst) > 0 {
+            looks += 1;
+            if looks > LOOKS { yield_now() } else { spin_loop() }
+        }
+        if let Some(panic) = outcome.err().or_else(|| self.panic.lock().take()) {
+            resume_unwind(panic);
+        }
+    }
+
+    /// Works on at most so many parts of the open phase. Returns on how many.
+    pub(crate) fn help(&self, most: usize) -> usize {
+        // ALGO-1: inside before the look.
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        let mut worked = 0;
+        if self.is_open.load(Ordering::SeqCst) {
+            // SAFETY: the phase is open and this thread is inside, so the caller waits, and what the pointer points to lives.
+            let work = unsafe { (*self.work.get()).map(|work| &*work) };
+            while let Some(work) = work.filter(|_| worked < most)
+                && let Some(part) = self.next_part()
+            {
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(part))) {
+                    self.panic.lock().get_or_insert(panic);
+                    self.leave_out_the_rest();
+                }
+                worked += 1;
+            }
+        }
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+        worked
+    }
+
+    /// Returns true if a phase is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::SeqCst)
+    }
+
+    /// Lets no further part of the phase be drawn.
+    pub(crate) fn leave_out_the_rest(&self) {
+        self.next.store(self.parts.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    fn begin(&self, parts: usize) {
+        self.next.store(0, Ordering::Relaxed);
+        self.parts.store(parts, Ordering::Relaxed);
+    }
+
+    fn draw(&self, work: &Work<'_>) {
+        while let Some(part) = self.next_part() {
+            work(part);
+        }
+    }
+
+    fn next_part(&self) -> Option<usize> {
+        let parts = self.parts.load(Ordering::Relaxed);
+        // The check first: the counter must not overflow while helpers look for parts.
+        if self.next.load(Ordering::Relaxed) >= parts {
+            return None;
+        }
+        Some(self.next.fetch_add(1, Ordering::Relaxed)).filter(|part| *part < parts)
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use super::*;
+
+    /// Helpers that look for phases until the caller is through with all of them.
+    fn with_helpers(count: usize, caller: impl FnOnce(&Gang)) {
+        let (gang, is_over) = (Gang::default(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            for _ in 0..count {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::SeqCst) {
+                        gang.help(3);
+                        std::thread::yield_now();
+                    }
+                });
+            }
+            let outcome = catch_unwind(AssertUnwindSafe(|| caller(&gang)));
+            is_over.store(true, Ordering::SeqCst);
+            outcome.unwrap_or_else(|panic| resume_unwind(panic));
+        });
+    }
+
+    #[test]
+    fn every_part_is_worked_on_once_with_what_the_caller_has_on_its_stack() {
+        let phases = if cfg!(miri) { 20 } else { 2_000 };
+        with_helpers(3, |gang| {
+            for phase in 0..phases {
+                let parts = phase % 17;
+                let numbers: Vec<usize> = (0..parts).map(|part| part * phase).collect();
+                let found: Vec<AtomicUsize> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
+                let add = |part: usize| {
+                    found[part].fetch_add(numbers[part] + 1, Ordering::Relaxed);
+                };
+                gang.phase(parts, &add, || ());
+                assert!(found.iter().zip(&numbers).all(|(found, number)| found.load(Ordering::Relaxed) == number + 1));
+            }
+        });
+    }
+
+    #[test]
+    fn a_panic_of_any_thread_is_the_callers_and_the_gang_goes_on() {
+        with_helpers(2, |gang| {
+            for _ in 0..20 {
+                let work = |part: usize| assert!(part != 7, "the seventh part");
+                let caught = catch_unwind(AssertUnwindSafe(|| gang.phase(20, &work, || ())));
+                assert!(caught.is_err());
+                let done = AtomicUsize::new(0);
+                let count = |_| {
+                    done.fetch_add(1, Ordering::Relaxed);
+                };
+                gang.phase(9, &count, || ());
+                assert_eq!(done.into_inner(), 9);
+            }
+        });
+    }
+}
+
+#[cfg(all(test, feature = "model"))]
+mod models {
+    use std::sync::Arc;
+
+    use shuttle::{check_random, thread};
+
+    use super::*;
+
+    /// ALGO-1, under schedules that the checker chooses: no work runs after its phase, and each part runs once.
+    #[test]
+    fn no_work_runs_after_its_phase() {
+        check_random(
+            || {
+                let gang = Arc::new(Gang::default());
+                let helpers: Vec<_> = (0..2)
+                    .map(|_| {
+                        let gang = gang.clone();
+                        thread::spawn(move || {
+                            for _ in 0..4 {
+                                gang.help(2);
+                            }
+                        })
+                    })
+                    .collect();
+                // Kept to the end: what uses the work of an earlier phase finds that one's state.
+                let mut works: Vec<Box<Work<'static>>> = Vec::new();
+                for parts in [2, 3] {
+                    let is_over = Arc::new(AtomicBool::new(false));
+                    let runs: Arc<Vec<AtomicUsize>> = Arc::new((0..parts).map(|_| AtomicUsize::new(0)).collect());
+                    let (over, run) = (is_over.clone(), runs.clone());
+                    works.push(Box::new(move |part| {
+                        assert!(!over.load(Ordering::SeqCst), "work before its phase is over");
+                        run[part].fetch_add(1, Ordering::SeqCst);
+                        thread::yield_now();
+                        assert!(!over.load(Ordering::SeqCst), "the phase waits for its work");
+                    }));
+                    gang.phase(parts, &*works[works.len() - 1], || ());
+                    is_over.store(true, Ordering::SeqCst);
+                    assert!(runs.iter().all(|runs| runs.load(Ordering::SeqCst) == 1), "each part once");
+                }
+                helpers.into_iter().for_each(|helper| helper.join().unwrap());
+            },
+            20_000,
+        );
+    }
+}
