@@ -4,14 +4,14 @@ mod common;
 
 use common::{World, graph_of};
 use mangrove_analytics::Team;
-use mangrove_analytics::registry::{ALGORITHMS, Column, ColumnValues, find};
+use mangrove_analytics::registry::{ALGORITHMS, ColumnValues, NewProjections, Output, find};
 use mangrove_graph::{GraphView, UserId, Value, VertexId};
 use mangrove_txn::TransactionManager;
 
-fn run(manager: &TransactionManager, name: &str, options: &[(&str, Value)]) -> mangrove_graph::Result<Column> {
+fn run(manager: &TransactionManager, name: &str, options: &[(&str, Value)]) -> mangrove_graph::Result<Output> {
     let view = manager.begin_read()?;
     let options: Vec<_> = options.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    find(name)?.run(&view, &options, &Team::alone())
+    find(name)?.run(&view, &NewProjections, &options, &Team::alone())
 }
 
 fn vertex(manager: &TransactionManager, id: i64) -> VertexId {
@@ -24,42 +24,43 @@ fn vertex(manager: &TransactionManager, id: i64) -> VertexId {
 fn columns_name_vertices_and_have_no_holes() {
     // Two components; the ids are not in the order of insertion.
     let (manager, _) = graph_of(&[9, 4, 7, 1, 5], &[(9, 4, 2.0), (4, 7, 1.5), (1, 5, 1.0), (5, 1, 1.0)]);
-    let value = |column: &Column, id: i64| {
-        let at = column.vertices.iter().position(|found| *found == vertex(&manager, id));
-        at.map(|at| match &column.values {
+    let value = |output: &Output, id: i64| {
+        let at = output.vertices().unwrap().iter().position(|found| *found == vertex(&manager, id));
+        at.map(|at| match &output.columns[1].values {
             ColumnValues::Vertices(vertices) => Value::I64(vertices[at].to_bits() as i64),
             ColumnValues::Counts(counts) => Value::I64(counts[at] as i64),
             ColumnValues::Numbers(numbers) => Value::F64(numbers[at]),
+            other => panic!("{other:?}"),
         })
     };
     let depths = run(&manager, "bfs", &[("source", Value::I32(9))]).unwrap();
-    assert_eq!((depths.name, depths.vertices.len()), ("depth", 3));
+    assert_eq!((depths.columns[1].name, depths.len()), ("depth", 3));
     assert_eq!((value(&depths, 7), value(&depths, 1)), (Some(Value::I64(2)), None));
     let both = run(&manager, "bfs", &[("source", Value::I32(7)), ("directed", Value::Bool(false))]).unwrap();
     assert_eq!(value(&both, 9), Some(Value::I64(2)));
     let distances = run(&manager, "sssp", &[("source", 9.into()), ("weight", "weight".into())]).unwrap();
     assert_eq!(value(&distances, 7), Some(Value::F64(3.5)));
     let components = run(&manager, "wcc", &[]).unwrap();
-    assert_eq!(components.vertices.len(), 5);
+    assert_eq!(components.len(), 5);
     assert_eq!(value(&components, 9), value(&components, 7));
     assert_ne!(value(&components, 9), value(&components, 1));
     // The least label by the order of ids: 1 and 5 exchange theirs, and after an even number of rounds have their own.
     let communities = run(&manager, "cdlp", &[("rounds", 2.into())]).unwrap();
     assert_eq!(value(&communities, 1), Some(Value::I64(vertex(&manager, 1).to_bits() as i64)));
     let ranks = run(&manager, "pagerank", &[("rounds", 50.into()), ("damping", Value::F64(0.5))]).unwrap();
-    let ColumnValues::Numbers(ranks) = ranks.values else { panic!("ranks are numbers") };
+    let Some(ColumnValues::Numbers(ranks)) = ranks.column("rank") else { panic!("ranks are numbers") };
     assert!((ranks.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-    let ColumnValues::Numbers(found) = run(&manager, "lcc", &[]).unwrap().values else { panic!("they are numbers") };
-    assert_eq!(found, [0.0; 5]);
+    let found = run(&manager, "lcc", &[]).unwrap();
+    assert_eq!(found.column("coefficient"), Some(&ColumnValues::Numbers(vec![0.0; 5])));
 }
 
 #[test]
 fn labels_choose_vertices_and_edges() {
     let mut world = World::new(3);
     world.write(20);
-    let all = run(&world.manager, "wcc", &[]).unwrap().vertices.len();
-    let people = run(&world.manager, "wcc", &[("vertices", "person".into())]).unwrap().vertices.len();
-    let robots = run(&world.manager, "wcc", &[("vertices", "robot".into())]).unwrap().vertices.len();
+    let all = run(&world.manager, "wcc", &[]).unwrap().len();
+    let people = run(&world.manager, "wcc", &[("vertices", "person".into())]).unwrap().len();
+    let robots = run(&world.manager, "wcc", &[("vertices", "robot".into())]).unwrap().len();
     assert!(people > 0 && robots > 0 && people + robots == all, "{people}, {robots}, {all}");
     for option in ["vertices", "edges"] {
         let unknown = run(&world.manager, "wcc", &[(option, "nothing".into())]).unwrap_err();
@@ -86,6 +87,7 @@ fn what_is_not_allowed_is_named_with_what_is() {
     refused("sssp", &[("source", 1.into())], &["needs the option 'weight'"]);
     refused("sssp", &[("source", 1.into()), ("weight", "km".into())], &["no element has a property 'km'"]);
     refused("sssp", &[("source", 1.into()), ("weight", "weight".into()), ("delta", 0.into())], &["a number above 0"]);
+    assert!(ALGORITHMS.is_sorted_by_key(|algorithm| algorithm.name));
     for algorithm in ALGORITHMS {
         assert!(algorithm.all_options().all(|option| !option.allowed.is_empty() && !option.meaning.is_empty()));
     }

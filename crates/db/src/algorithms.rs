@@ -1,11 +1,12 @@
 //! Graph algorithms by their names: `mangrove algo`, and [`Database::run_algorithm`].
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use mangrove_analytics::Team;
-use mangrove_analytics::registry::{self, Column, ColumnValues};
+use mangrove_analytics::registry::{self, AlgorithmInfo, ColumnValues, NewProjections, Output};
 use mangrove_flow::schedule::{Executors, Tenant};
-use mangrove_graph::{Result, Value, VertexId};
+use mangrove_graph::{EdgeId, Result, Value, VertexId};
 
 use crate::state::Database;
 use crate::transaction::Transaction;
@@ -13,19 +14,21 @@ use crate::transaction::Transaction;
 /// Rows whose ids are read at a time.
 const ROWS: usize = 1_024;
 
-/// The results of an algorithm: rows of the id of a vertex and its value, in no order that means anything.
+/// The results of an algorithm: rows of a value for each of its columns, in no order that means anything. Of vertices and edges
+/// a row has the ids.
 ///
 /// They hold the snapshot that the algorithm has read, until they are dropped.
 pub struct AlgorithmRows {
     transaction: Transaction,
-    column: Column,
+    algorithm: &'static AlgorithmInfo,
+    output: Output,
     next: usize,
-    ready: VecDeque<(Value, Value)>,
+    ready: VecDeque<Vec<Value>>,
 }
 
 impl Database {
     /// Runs an algorithm on the graph as it is now. `threads` work on it at most: this one, and idle executors; 0 means one for each
-    /// executor. [`registry::ALGORITHMS`] has the names and the options.
+    /// executor. [`registry::ALGORITHMS`] has the names, the options and the columns.
     ///
     /// ```
     /// use mangrove::{Database, Value};
@@ -34,7 +37,8 @@ impl Database {
     /// let db = Database::in_memory();
     /// db.query("g.addV('a').as('x').addV('b').addE('to').from('x')")?.count();
     /// let ranks = db.run_algorithm("pagerank", &[("damping".into(), Value::F64(0.9))], 0)?;
-    /// assert_eq!((ranks.column(), ranks.count()), ("rank", 2));
+    /// assert_eq!(ranks.algorithm().columns[1].name, "rank");
+    /// assert_eq!(ranks.count(), 2);
     /// # Ok(())
     /// # }
     /// ```
@@ -51,54 +55,71 @@ impl Database {
             1 => Team::alone(),
             _ => Team::with_executors(&executors, &Tenant::default(), threads - 1),
         };
-        let column = algorithm.run(transaction.view(), options, &team)?;
-        Ok(AlgorithmRows { transaction, column, next: 0, ready: VecDeque::new() })
+        let output = algorithm.run(transaction.view(), &NewProjections, options, &team)?;
+        Ok(AlgorithmRows { transaction, algorithm, output, next: 0, ready: VecDeque::new() })
     }
 }
 
 impl AlgorithmRows {
-    /// The name of the values.
-    pub fn column(&self) -> &'static str {
-        self.column.name
+    /// The algorithm, with the names of its columns.
+    pub fn algorithm(&self) -> &'static AlgorithmInfo {
+        self.algorithm
     }
 
-    /// Returns true if the values are numbers, so that the largest mean something.
-    pub fn has_numbers(&self) -> bool {
-        !matches!(self.column.values, ColumnValues::Vertices(_))
-    }
-
-    fn ids(&self, vertices: &[VertexId]) -> Result<Vec<Value>> {
+    fn vertex_ids(&self, vertices: &[VertexId]) -> Result<Vec<Value>> {
         let mut ids = Vec::with_capacity(vertices.len());
         self.transaction.view().vertex_user_ids(vertices, &mut ids)?;
         Ok(ids)
     }
 
+    fn edge_ids(&self, edges: &[EdgeId]) -> Result<Vec<Value>> {
+        let mut ids = Vec::with_capacity(edges.len());
+        self.transaction.view().edge_user_ids(edges, &mut ids)?;
+        Ok(ids)
+    }
+
+    /// The values of some rows of a column.
+    fn values(&self, values: &ColumnValues, rows: Range<usize>) -> Result<Vec<Value>> {
+        Ok(match values {
+            ColumnValues::Vertices(vertices) => self.vertex_ids(&vertices[rows])?,
+            ColumnValues::Edges(edges) => self.edge_ids(&edges[rows])?,
+            ColumnValues::Counts(counts) => {
+                counts[rows].iter().map(|count| Value::I64(i64::try_from(*count).unwrap_or(i64::MAX))).collect()
+            }
+            ColumnValues::Numbers(numbers) => numbers[rows].iter().map(|number| Value::F64(*number)).collect(),
+            ColumnValues::VertexLists { ends, vertices } => {
+                let start = |row: usize| if row == 0 { 0 } else { ends[row - 1] };
+                let of_rows = &vertices[start(rows.start)..start(rows.end)];
+                let mut ids = self.vertex_ids(of_rows)?.into_iter();
+                rows.map(|row| Value::list(ids.by_ref().take(ends[row] - start(row)).collect())).collect()
+            }
+            ColumnValues::Vectors { width, numbers } => {
+                let vector = |row: usize| numbers[row * width..(row + 1) * width].iter().map(|number| Value::F32(*number));
+                rows.map(|row| Value::list(vector(row).collect())).collect()
+            }
+        })
+    }
+
     fn read(&mut self) -> Result<()> {
-        let range = self.next..self.column.vertices.len().min(self.next + ROWS);
-        let ids = self.ids(&self.column.vertices[range.clone()])?;
-        let values = match &self.column.values {
-            ColumnValues::Vertices(vertices) => self.ids(&vertices[range.clone()])?,
-            ColumnValues::Counts(counts) => counts[range.clone()]
-                .iter()
-                .map(|count| Value::I64(i64::try_from(*count).unwrap_or(i64::MAX)))
-                .collect(),
-            ColumnValues::Numbers(numbers) => numbers[range.clone()].iter().map(|number| Value::F64(*number)).collect(),
-        };
-        self.next = range.end;
-        self.ready.extend(ids.into_iter().zip(values));
+        let rows = self.next..self.output.len().min(self.next + ROWS);
+        let columns = self.output.columns.iter();
+        let columns = columns.map(|column| self.values(&column.values, rows.clone())).collect::<Result<Vec<_>>>()?;
+        let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
+        self.ready.extend(rows.clone().map(|_| columns.iter_mut().filter_map(Iterator::next).collect()));
+        self.next = rows.end;
         Ok(())
     }
 }
 
 impl Iterator for AlgorithmRows {
-    type Item = Result<(Value, Value)>;
+    type Item = Result<Vec<Value>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ready.is_empty()
-            && self.next < self.column.vertices.len()
+            && self.next < self.output.len()
             && let Err(error) = self.read()
         {
-            self.next = self.column.vertices.len();
+            self.next = self.output.len();
             return Some(Err(error));
         }
         self.ready.pop_front().map(Ok)

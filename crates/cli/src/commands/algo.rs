@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use mangrove::registry::{ALGORITHMS, COMMON, OptionInfo, find};
+use mangrove::registry::{ALGORITHMS, COMMON, ColumnInfo, ColumnKind, OptionInfo, find};
 use mangrove::{Error, Value};
 
 use crate::args::AlgoArgs;
@@ -24,17 +24,22 @@ pub fn run(args: &AlgoArgs) -> Result<(), Failure> {
     let stopwatch = Stopwatch::start();
     let rows = database.run_algorithm(name, &options, args.threads)?;
     let elapsed = stopwatch.elapsed();
-    let (column, has_numbers) = (rows.column(), rows.has_numbers());
-    let row = |(id, value): (Value, Value)| Value::map(vec![("id".into(), id), (column.into(), value)]);
+    let algorithm = rows.algorithm();
+    let row = |values: Vec<Value>| {
+        let names = algorithm.columns.iter().map(|column| Value::from(column.name));
+        Value::map(names.zip(values).collect())
+    };
     let mut out = io::stdout().lock();
     let count = match args.top {
         None => output::print(&mut rows.map(|found| found.map(row)), args.format, &mut out)?,
-        Some(_) if !has_numbers => {
-            return Err(Error::invalid(format!("{name} has no numbers, of which --top would take the largest")).into());
-        }
         Some(top) => {
+            let is_number = |column: &ColumnInfo| matches!(column.kind, ColumnKind::Counts | ColumnKind::Numbers);
+            let Some(by) = algorithm.columns.iter().position(is_number) else {
+                let message = format!("{name} has no column of numbers, of which --top would take the largest");
+                return Err(Error::invalid(message).into());
+            };
             let mut all = rows.collect::<mangrove::Result<Vec<_>>>()?;
-            all.sort_by(|(_, one), (_, other)| number(other).total_cmp(&number(one)));
+            all.sort_by(|one, other| number(&other[by]).total_cmp(&number(&one[by])));
             all.truncate(top);
             output::print(&mut all.into_iter().map(|found| Ok(row(found))), args.format, &mut out)?
         }
@@ -72,7 +77,8 @@ fn option(given: &str) -> Result<(String, Value), Error> {
 fn list() -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     for algorithm in ALGORITHMS {
-        writeln!(out, "{}: {}; column {}", algorithm.name, algorithm.summary, algorithm.column)?;
+        let columns: Vec<&str> = algorithm.columns.iter().map(|column| column.name).collect();
+        writeln!(out, "{}: {}; columns {}", algorithm.name, algorithm.summary, columns.join(", "))?;
         describe(algorithm.options, &mut out)?;
     }
     writeln!(out, "all algorithms:")?;

@@ -1,0 +1,198 @@
+//! What an algorithm is given, and how its options are read.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use mangrove_graph::{
+    Error, ErrorKind, GraphView, KeyId, LabelFilter, Result, UserId, Value, VertexId, compare, numeric,
+};
+
+use super::AlgorithmInfo;
+use crate::numbering::Numbering;
+use crate::projection::{Orientation, Projection, ProjectionOptions};
+use crate::team::Team;
+
+/// An option of an algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OptionInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may be, in words.
+    pub allowed: &'static str,
+    /// The value that it has if it is not given; `None`: it must be given.
+    pub default: Option<&'static str>,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// Where algorithms have their projections from.
+pub trait Projections {
+    /// A projection of what the view shows.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Projection::of`].
+    fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>>;
+}
+
+/// A new projection for each algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct NewProjections;
+
+impl Projections for NewProjections {
+    fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>> {
+        Projection::of(view, options, team).map(Arc::new)
+    }
+}
+
+/// What an algorithm is given.
+pub(super) struct Given<'g> {
+    pub(super) algorithm: &'g AlgorithmInfo,
+    pub(super) view: &'g dyn GraphView,
+    pub(super) projections: &'g dyn Projections,
+    pub(super) options: &'g [(String, Value)],
+    pub(super) team: &'g Team,
+}
+
+impl<'g> Given<'g> {
+    /// The value of an option, if it is given. The last one counts.
+    pub(super) fn get(&self, name: &str) -> Option<&'g Value> {
+        self.options.iter().rfind(|(given, _)| given == name).map(|(_, value)| value)
+    }
+
+    /// The error for a value that is not allowed.
+    pub(super) fn misfit(&self, name: &str) -> Error {
+        let allowed =
+            self.algorithm.all_options().find(|option| option.name == name).map_or("", |option| option.allowed);
+        let shown = self.get(name).map(|value| format!("{value:?}")).unwrap_or_default();
+        Error::invalid(format!("the option '{name}' of {} is {shown}. Allowed: {allowed}", self.algorithm.name))
+    }
+
+    /// The error for a value that must be given.
+    pub(super) fn missing(&self, name: &str) -> Error {
+        let info = self.algorithm.all_options().find(|option| option.name == name);
+        let (allowed, meaning) = info.map_or(("", ""), |option| (option.allowed, option.meaning));
+        Error::invalid(format!("{} needs the option '{name}', {meaning}: {allowed}", self.algorithm.name))
+    }
+
+    /// A text.
+    pub(super) fn text(&self, name: &str) -> Result<Option<&'g str>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str())),
+            Some(_) => Err(self.misfit(name)),
+        }
+    }
+
+    /// Yes or no.
+    pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool> {
+        match self.get(name) {
+            None => Ok(default),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(self.misfit(name)),
+        }
+    }
+
+    /// A number.
+    pub(super) fn number(&self, name: &str, default: f64, allowed: RangeInclusive<f64>) -> Result<f64> {
+        let Some(value) = self.get(name) else { return Ok(default) };
+        let number = match value {
+            Value::F32(number) => Some(f64::from(*number)),
+            Value::F64(number) => Some(*number),
+            other => numeric::integer(other).map(|number| number as f64),
+        };
+        number.filter(|number| allowed.contains(number)).ok_or_else(|| self.misfit(name))
+    }
+
+    /// A whole number.
+    pub(super) fn integer(&self, name: &str, default: i64, allowed: RangeInclusive<i64>) -> Result<i64> {
+        let Some(value) = self.get(name) else { return Ok(default) };
+        let number = numeric::integer(value).filter(|number| allowed.contains(number));
+        number.ok_or_else(|| self.misfit(name))
+    }
+
+    /// The option `rounds`.
+    pub(super) fn rounds(&self, default: u32) -> Result<u32> {
+        Ok(self.integer("rounds", i64::from(default), 1..=super::ROUNDS_MAX)? as u32)
+    }
+
+    fn labels(&self, name: &str) -> Result<LabelFilter> {
+        let Some(label) = self.text(name)? else { return Ok(LabelFilter::Any) };
+        match self.view.label_filter(&[label.into()]) {
+            LabelFilter::Sets(sets) if sets.is_empty() => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("the graph has no label '{label}', which is the option '{name}'"),
+            )),
+            filter => Ok(filter),
+        }
+    }
+
+    /// The property key that an option names.
+    pub(super) fn key(&self, name: &str) -> Result<Option<KeyId>> {
+        let Some(key) = self.text(name)? else { return Ok(None) };
+        let found = self.view.key_of(key).ok_or_else(|| {
+            let message = format!("no element has a property '{key}', which is the option '{name}'");
+            Error::new(ErrorKind::NotFound, message)
+        })?;
+        Ok(Some(found))
+    }
+
+    /// A projection whose rows the option `directed` chooses.
+    pub(super) fn projection(&self, weight: Option<KeyId>) -> Result<Arc<Projection>> {
+        let orientation =
+            if self.flag("directed", true)? { Orientation::Directed } else { Orientation::Undirected };
+        self.projection_of(orientation, weight)
+    }
+
+    /// A projection with the vertices and edges of the options.
+    pub(super) fn projection_of(&self, orientation: Orientation, weight: Option<KeyId>) -> Result<Arc<Projection>> {
+        let (vertices, edges) = (self.labels("vertices")?, self.labels("edges")?);
+        let options = ProjectionOptions { vertices, edges, orientation, weight, ..ProjectionOptions::default() };
+        self.projections.projection(self.view, &options, self.team)
+    }
+
+    /// The position of the vertex whose id is the value of an option.
+    pub(super) fn vertex(&self, name: &str, projection: &Projection) -> Result<u32> {
+        let value = self.get(name).ok_or_else(|| self.missing(name))?;
+        self.position(name, value, projection)
+    }
+
+    /// The positions of vertices: the value of an option is an id, or a list of ids. `None` if it is not given.
+    pub(super) fn vertices(&self, name: &str, projection: &Projection) -> Result<Option<Vec<u32>>> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let ids = match value {
+            Value::List(ids) => ids.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        ids.iter().map(|id| self.position(name, id, projection)).collect::<Result<Vec<_>>>().map(Some)
+    }
+
+    fn position(&self, name: &str, value: &Value, projection: &Projection) -> Result<u32> {
+        let vertex = match value {
+            Value::Vertex(vertex) => Some(*vertex),
+            other => {
+                let id = UserId::from_value(other).ok_or_else(|| self.misfit(name))?;
+                let mut found = Vec::new();
+                self.view.find_vertices(&[id], &mut found)?;
+                found.into_iter().flatten().next()
+            }
+        };
+        let numbering = projection.numbering();
+        let position = vertex.map(|vertex| numbering.position(vertex));
+        position.filter(|at| *at < numbering.positions() && numbering.exists(*at)).ok_or_else(|| {
+            let message = format!("the graph of {} has no vertex with the id {value:?}", self.algorithm.name);
+            Error::new(ErrorKind::NotFound, message)
+        })
+    }
+}
+
+/// The positions of all vertices, in the order of the ids that users see.
+pub(super) fn positions_by_id(view: &dyn GraphView, numbering: &Numbering) -> Result<Vec<u32>> {
+    let positions: Vec<u32> = numbering.present(0..numbering.positions()).collect();
+    let vertices: Vec<VertexId> = positions.iter().map(|at| numbering.vertex(*at)).collect();
+    let mut ids = Vec::with_capacity(vertices.len());
+    view.vertex_user_ids(&vertices, &mut ids)?;
+    let mut by_id: Vec<(Value, u32)> = ids.into_iter().zip(positions).collect();
+    by_id.sort_by(|(one, _), (other, _)| compare::order(one, other));
+    Ok(by_id.into_iter().map(|(_, at)| at).collect())
+}

@@ -1,0 +1,135 @@
+//! The algorithms by their names, with the options that they take: what command lines, services and documentation are made of.
+//!
+//! An option is a name and a value. What is not given has its default. An unknown name, a value of another type and one out of
+//! range are errors that say what is allowed.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `given` | options, and how they are read |
+//! | `output` | what algorithms find: columns |
+//! | `paths`, `centrality`, `community` | the algorithms of these kinds |
+
+mod centrality;
+mod community;
+mod given;
+mod output;
+mod paths;
+
+use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
+
+use self::given::Given;
+pub use self::given::{NewProjections, OptionInfo, Projections};
+pub use self::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX};
+use crate::team::Team;
+
+/// The most rounds that an algorithm makes.
+const ROUNDS_MAX: i64 = 1_000_000;
+
+/// An algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct AlgorithmInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it computes, in a sentence.
+    pub summary: &'static str,
+    /// The columns of its results.
+    pub columns: &'static [ColumnInfo],
+    /// Its options, besides [`COMMON`].
+    pub options: &'static [OptionInfo],
+    /// The memory that it needs besides the projection.
+    pub state: StateBytes,
+    run: fn(&Given<'_>) -> Result<Output>,
+}
+
+/// The memory that an algorithm needs besides the projection, in bytes, at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StateBytes {
+    /// For each position.
+    pub position: u64,
+    /// For each cell of the rows of one direction.
+    pub cell: u64,
+}
+
+/// All algorithms, by their names.
+pub const ALGORITHMS: &[&AlgorithmInfo] = &[
+    &paths::BFS,
+    &community::CDLP,
+    &community::LCC,
+    &centrality::PAGERANK,
+    &paths::SSSP,
+    &community::WCC,
+];
+
+/// The options that every algorithm has.
+pub const COMMON: &[OptionInfo] = &[
+    OptionInfo {
+        name: "vertices",
+        allowed: "a label",
+        default: Some("all vertices"),
+        meaning: "the label of the vertices",
+    },
+    OptionInfo { name: "edges", allowed: "a label", default: Some("all edges"), meaning: "the label of the edges" },
+];
+
+/// Of algorithms that edges have a direction for, unless they are told that they have none.
+const DIRECTED: OptionInfo = OptionInfo {
+    name: "directed",
+    allowed: "true or false",
+    default: Some("true"),
+    meaning: "whether an edge leads from its source to its target only",
+};
+
+const SOURCE: OptionInfo =
+    OptionInfo { name: "source", allowed: "the id of a vertex", default: None, meaning: "the vertex to begin at" };
+
+/// The column of the vertex that a row is about.
+const OF_VERTEX: ColumnInfo = ColumnInfo { name: VERTEX, kind: ColumnKind::Vertices, meaning: "the vertex" };
+
+/// The option `rounds`, with its default.
+const fn rounds(default: &'static str) -> OptionInfo {
+    OptionInfo {
+        name: "rounds",
+        allowed: "a whole number from 1 on",
+        default: Some(default),
+        meaning: "the most rounds",
+    }
+}
+
+/// The algorithm of a name.
+///
+/// # Errors
+///
+/// If there is none; the error names all.
+pub fn find(name: &str) -> Result<&'static AlgorithmInfo> {
+    ALGORITHMS.iter().find(|algorithm| algorithm.name == name).copied().ok_or_else(|| {
+        let known: Vec<&str> = ALGORITHMS.iter().map(|algorithm| algorithm.name).collect();
+        Error::new(ErrorKind::NotFound, format!("there is no algorithm '{name}'. There are: {}", known.join(", ")))
+    })
+}
+
+impl AlgorithmInfo {
+    /// All options.
+    pub fn all_options(&self) -> impl Iterator<Item = &'static OptionInfo> {
+        self.options.iter().chain(COMMON)
+    }
+
+    /// Runs the algorithm on what a view shows.
+    ///
+    /// # Errors
+    ///
+    /// If an option is unknown, missing or not allowed; if the view fails; or if the query of the team has ended.
+    pub fn run(
+        &self,
+        view: &dyn GraphView,
+        projections: &dyn Projections,
+        options: &[(String, Value)],
+        team: &Team,
+    ) -> Result<Output> {
+        if let Some((name, _)) = options.iter().find(|(name, _)| self.all_options().all(|known| known.name != name)) {
+            let known: Vec<&str> = self.all_options().map(|option| option.name).collect();
+            let message = format!("{} has no option '{name}'. There are: {}", self.name, known.join(", "));
+            return Err(Error::invalid(message));
+        }
+        (self.run)(&Given { algorithm: self, view, projections, options, team })
+    }
+}
