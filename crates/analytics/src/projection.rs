@@ -147,6 +147,14 @@ impl Projection {
         &self.out.cells[self.out.range(at)]
     }
 
+    /// The same graph with every edge turned around. An undirected projection stays as it is.
+    pub fn reversed(mut self) -> Self {
+        if let Some(incoming) = &mut self.incoming {
+            std::mem::swap(&mut self.out, incoming);
+        }
+        self
+    }
+
     /// The sources of incoming edges; in an undirected projection, the other ends of all edges.
     #[inline]
     pub fn incoming(&self, at: u32) -> &[u32] {

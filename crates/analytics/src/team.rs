@@ -70,6 +70,15 @@ impl Team {
         self
     }
 
+    /// Fails if the query of the team has ended. An algorithm calls it now and then during work that is no phase.
+    ///
+    /// # Errors
+    ///
+    /// If the query was cancelled or its time is over.
+    pub fn check(&self) -> Result<()> {
+        self.control.as_deref().map_or(Ok(()), QueryControl::check)
+    }
+
     /// Calls `work` with every number below `parts`, in any order and from several threads.
     ///
     /// # Errors

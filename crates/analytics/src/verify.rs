@@ -51,9 +51,21 @@ pub fn wcc(projection: &Projection) -> Vec<u32> {
 
 /// Ranks by pushing along outgoing edges. With `spread`, lost rank goes to all vertices.
 pub fn pagerank(projection: &Projection, damping: f64, rounds: u32, spread: bool) -> Vec<f64> {
-    let count = projection.vertex_count() as f64;
     let mut ranks = vec![0.0; projection.positions()];
-    vertices(projection).for_each(|at| ranks[at as usize] = 1.0 / count);
+    vertices(projection).for_each(|at| ranks[at as usize] = 1.0 / projection.vertex_count() as f64);
+    pagerank_from(projection, ranks, damping, rounds, spread)
+}
+
+/// As [`pagerank`], from these ranks.
+pub fn pagerank_from(
+    projection: &Projection,
+    mut ranks: Vec<f64>,
+    damping: f64,
+    rounds: u32,
+    spread: bool,
+) -> Vec<f64> {
+    let count = projection.vertex_count() as f64;
+    let sum: f64 = ranks.iter().sum();
     for _ in 0..rounds {
         let mut next = vec![0.0; ranks.len()];
         let mut lost = 0.0;
@@ -65,7 +77,7 @@ pub fn pagerank(projection: &Projection, damping: f64, rounds: u32, spread: bool
             }
         }
         for at in vertices(projection) {
-            ranks[at as usize] = (1.0 - damping) / count + damping * (next[at as usize] + lost / count);
+            ranks[at as usize] = (1.0 - damping) * sum / count + damping * (next[at as usize] + lost / count);
         }
     }
     ranks
@@ -89,6 +101,45 @@ pub fn cdlp(projection: &Projection, labels: &[u64], rounds: u32) -> Vec<u64> {
         labels = next;
     }
     labels
+}
+
+/// Clusters by maps of votes that are pushed along outgoing edges. Sums are exact if strengths are whole numbers.
+pub fn peer_pressure(projection: &Projection, labels: &[u64], strengths: &[f64], rounds: u32) -> Vec<u64> {
+    let mut clusters = labels.to_vec();
+    for _ in 0..rounds {
+        let mut votes = vec![HashMap::<u64, f64>::new(); clusters.len()];
+        for at in vertices(projection) {
+            for to in projection.outgoing(at).iter().chain([&at]) {
+                *votes[*to as usize].entry(clusters[at as usize]).or_default() += strengths[at as usize];
+            }
+        }
+        for at in vertices(projection) {
+            let most = votes[at as usize].values().copied().fold(0.0, f64::max);
+            let elected = votes[at as usize].iter().filter(|(_, sum)| most > 0.0 && **sum == most).map(|(label, _)| *label);
+            clusters[at as usize] = elected.min().unwrap_or(labels[at as usize]);
+        }
+    }
+    clusters
+}
+
+/// For each position, the first one in `order` that reaches it, by handing labels on until nothing changes.
+pub fn least_reaching(projection: &Projection, order: &[u32]) -> Vec<u32> {
+    let mut rank = vec![0; projection.positions()];
+    order.iter().enumerate().for_each(|(place, at)| rank[*at as usize] = place);
+    let mut least: Vec<u32> = (0..projection.positions() as u32).collect();
+    loop {
+        let before = least.clone();
+        for at in vertices(projection) {
+            for &other in projection.outgoing(at) {
+                if rank[least[at as usize] as usize] < rank[least[other as usize] as usize] {
+                    least[other as usize] = least[at as usize];
+                }
+            }
+        }
+        if before == least {
+            return least;
+        }
+    }
 }
 
 /// Coefficients by looking all pairs of neighbors up.

@@ -78,7 +78,7 @@ pub use gauges::{QueryFigures, QueryGauges};
 pub use inspect::{LogEntry, newest_manifest, read_log, read_packs};
 pub use load_sink::TransactionSink;
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
-pub use mangrove_analytics::registry;
+pub use mangrove_analytics::{Team, registry};
 pub use mangrove_durable::backup::{Backup, BackupReport};
 pub use mangrove_durable::checkpoint::CheckpointReport;
 #[doc(hidden)]
@@ -93,7 +93,7 @@ pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySu
 pub use mangrove_durable::restore::{Moment, RestoreReport};
 pub use mangrove_durable::states::Retention;
 pub use mangrove_durable::stream::log::{ObjectLogOptions, ObjectLogState, ObjectLogStatus};
-pub use mangrove_flow::QueryLimits;
+pub use mangrove_flow::{QueryControl, QueryLimits};
 pub use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, TenantShare, Weight};
 pub use mangrove_graph::statistics;
 pub use mangrove_graph::{
@@ -116,7 +116,7 @@ pub use mangrove_plan::compile::strategy_names;
 pub use mangrove_plan::explain::{PlanNode, PlanTree};
 pub use mangrove_plan::physical::Flow;
 pub use mangrove_plan::{PlanOptions, Planner};
-pub use mangrove_steps::{ServiceCall, Services};
+pub use mangrove_steps::{ServiceCall, ServiceResults, Services};
 #[doc(hidden)]
 pub use mangrove_store::StoreSizes;
 pub use mangrove_store::schema::RuleId;

@@ -5,6 +5,8 @@
 pub mod bfs;
 pub mod cdlp;
 pub mod lcc;
+pub mod least_reaching;
 pub mod pagerank;
+pub mod peer_pressure;
 pub mod sssp;
 pub mod wcc;

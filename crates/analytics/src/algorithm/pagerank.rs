@@ -8,6 +8,10 @@
 //! |---|---|---|
 //! | Graphalytics | spread over all vertices | after a number of rounds |
 //! | GAP | dropped | when the sum of the changes is below a limit |
+//! | TinkerPop | spread over all vertices | after a number of rounds, or when the sum of the changes is below 10⁻⁵ |
+//!
+//! TinkerPop's begins with the numbers of traversers at the vertices, if it has some: [`run_from`]. Then the ranks keep the sum
+//! that they begin with, in the place of 1.
 //!
 //! Work O(n + m) a round; memory 16 bytes a position.
 
@@ -55,20 +59,35 @@ pub struct Ranks {
     pub change: f64,
 }
 
-/// Computes the ranks.
+/// Computes the ranks. At the beginning all vertices have the same one, and the sum is 1.
 ///
 /// # Errors
 ///
 /// If the damping is no probability, or if the query of the team has ended.
 pub fn run(projection: &Projection, options: &PageRankOptions, team: &Team) -> Result<Ranks> {
+    let (numbering, vertices) = (projection.numbering(), projection.vertex_count() as f64);
+    let first = |at: usize| if numbering.exists(at as u32) { 1.0 / vertices } else { 0.0 };
+    run_from(projection, (0..projection.positions()).map(first).collect(), 1.0, options, team)
+}
+
+/// Computes the ranks from those at the beginning: one for each position, 0 for holes. `sum` is their sum.
+///
+/// # Errors
+///
+/// As those of [`run`].
+pub fn run_from(
+    projection: &Projection,
+    mut ranks: Vec<f64>,
+    sum: f64,
+    options: &PageRankOptions,
+    team: &Team,
+) -> Result<Ranks> {
     let PageRankOptions { damping, rounds, tolerance, dangling } = *options;
     if !(0.0..=1.0).contains(&damping) {
         return Err(Error::invalid(format!("the damping is {damping}; it is a probability, from 0 to 1")));
     }
     let (numbering, parts) = (projection.numbering(), projection.parts());
     let vertices = projection.vertex_count() as f64;
-    let first = |at: usize| if numbering.exists(at as u32) { 1.0 / vertices } else { 0.0 };
-    let mut ranks: Vec<f64> = (0..projection.positions()).map(first).collect();
     let mut passed = vec![0.0; projection.positions()];
     let mut found = Ranks { ranks: Vec::new(), rounds: 0, change: f64::INFINITY };
     while found.rounds < rounds && found.change > tolerance {
@@ -85,7 +104,7 @@ pub fn run(projection: &Projection, options: &PageRankOptions, team: &Team) -> R
         // In the order of the parts (ALGO-2).
         let lost: f64 = lost.iter().sum();
         let spread = if dangling == Dangling::Spread { damping * lost / vertices } else { 0.0 };
-        let base = (1.0 - damping) / vertices + spread;
+        let base = (1.0 - damping) * sum / vertices + spread;
         let passed = &passed;
         let changes = team.map_slices(parts, &mut ranks, |part, ranks| {
             let mut change = 0.0;

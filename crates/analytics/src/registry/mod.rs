@@ -56,6 +56,7 @@ pub const ALGORITHMS: &[&AlgorithmInfo] = &[
     &community::CDLP,
     &community::LCC,
     &centrality::PAGERANK,
+    &community::PEER_PRESSURE,
     &paths::SSSP,
     &community::WCC,
 ];
