@@ -13,7 +13,7 @@ use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementKind, Error, ExpandCursor, ExpandRequest,
     Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts,
     NumberType, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId,
-    look_up_in_steps,
+    VertexPage, look_up_in_steps,
 };
 use mangrove_plan::logical::Name;
 use parking_lot::RwLock;
@@ -294,6 +294,18 @@ impl GraphView for OverlayView {
         each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
     ) -> Result<()> {
         self.view.for_each_adjacency(request, each)
+    }
+
+    fn vertex_pages(&self, labels: &LabelFilter, out: &mut Vec<VertexPage>) -> Result<()> {
+        self.view.vertex_pages(labels, out)
+    }
+
+    fn shown_commit(&self) -> Option<u64> {
+        self.view.shown_commit()
+    }
+
+    fn edges_changed(&self) -> Option<u64> {
+        self.view.edges_changed()
     }
 
     fn degrees(
