@@ -112,7 +112,7 @@ pub(super) fn call(
     let charge = call.control.charge_while(bytes_of(&output))?;
     match key {
         Some(key) => Ok(ServiceResults::All(vec![write(database, &output, &key, call)?])),
-        None => Ok(ServiceResults::Batches(Box::new(AlgorithmRows {
+        None => Ok(ServiceResults::Batches(Box::new(RowMaps {
             output,
             next: 0,
             control: call.control.clone(),
@@ -142,20 +142,20 @@ fn bytes_of(output: &Output) -> u64 {
 }
 
 /// The results of an algorithm as maps, whose vertices and edges are elements.
-struct AlgorithmRows {
+struct RowMaps {
     output: Output,
     next: usize,
     control: Arc<QueryControl>,
     _charge: Charge,
 }
 
-impl std::fmt::Debug for AlgorithmRows {
+impl std::fmt::Debug for RowMaps {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AlgorithmRows").field("next", &self.next).field("len", &self.output.len()).finish()
+        f.debug_struct("RowMaps").field("next", &self.next).field("len", &self.output.len()).finish()
     }
 }
 
-impl ResultBatches for AlgorithmRows {
+impl ResultBatches for RowMaps {
     fn next(&mut self) -> Result<Vec<Value>> {
         self.control.check()?;
         let rows = self.next..self.output.len().min(self.next + BATCH_ROWS);

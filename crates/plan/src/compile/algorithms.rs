@@ -4,7 +4,7 @@
 //! the whole traversal is compiled: [`configure`] tells it to them.
 
 use mangrove_graph::{Direction, Error, Result, Value, numeric};
-use mangrove_gremlin::{Argument, Position};
+use mangrove_gremlin::{Argument, Column, Position};
 
 use super::arguments::{child, describe, integer, misfit, name};
 use super::groups::{Call, Modulator};
@@ -12,7 +12,7 @@ use super::site::Site;
 use crate::logical::algorithm::{
     ComputerFilter, EdgeChoice, ProgramKind, SearchResults, ShortestPath, VertexProgram,
 };
-use crate::logical::{Condition, Configuration, FilterKind, LocalFunction, Name, Step, StepNode, Traversal};
+use crate::logical::{Condition, Configuration, FilterKind, Name, Step, StepNode, Traversal};
 
 /// The most rounds that can be asked for.
 const ROUNDS_MAX: i64 = 1_000_000;
@@ -200,8 +200,9 @@ pub(super) fn shortest_path(call: &mut Call<'_>) -> Result<Vec<Step>> {
     }
     let Some(mut target) = target else { return Ok(vec![Step::ShortestPath(Box::new(search))]) };
     let pairs = ShortestPath { results: SearchResults::Pairs, ..search.clone() };
-    let last = Step::Local(LocalFunction::Tail(super::arguments::long(1)));
-    target.steps.insert(0, StepNode::new(last, call.site.position));
+    // The condition is about the second of the pair.
+    let second = Step::SelectColumn(Column::Values);
+    target.steps.insert(0, StepNode::new(second, call.site.position));
     let paths = ShortestPath { results: SearchResults::PathsOfPairs, ..search };
     Ok(vec![
         Step::ShortestPath(Box::new(pairs)),

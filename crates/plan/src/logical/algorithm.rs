@@ -93,8 +93,8 @@ pub struct ShortestPath {
 pub enum SearchResults {
     /// The paths. Traversers are at their sources.
     Paths,
-    /// A list of source and target for every vertex that is reached.
+    /// An entry of a map for every vertex that is reached: the source is its key, the target its value.
     Pairs,
-    /// The paths between source and target of such a list.
+    /// The paths between source and target of such an entry.
     PathsOfPairs,
 }

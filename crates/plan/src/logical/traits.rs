@@ -155,7 +155,7 @@ impl Step {
             Step::Join { names, .. } => stream().walks().reads(names),
             Step::Call { .. } => stream().effect(Effect::Service),
             Step::VertexProgram(_) => stream().effect(Effect::Service),
-            // A path, or a list.
+            // A path, or an entry of a map.
             Step::ShortestPath(_) => stream().effect(Effect::Service).levels(1),
             Step::File(_) => stream().effect(Effect::File),
             Step::AddEdge { from, to, .. } => {

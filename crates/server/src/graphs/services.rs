@@ -305,7 +305,11 @@ mod tests {
              This page is written by a test from the table of services. After a change, run\n\
              `MANGROVE_UPDATE_FIXTURES=1 cargo test -p mangrove-server --lib services`.\n",
         );
-        for service in REGISTRY.services() {
+        let is_algorithm = |service: &&Service| matches!(service.function, ServiceFunction::Algorithm(_));
+        page += "\n## mangrove.algo.NAME\n\n\
+                 a service for each algorithm, with its options and, for most, `write`: see [Graph algorithms](algorithms.md#in-gremlin). \
+                 Right: read; write with `write`. Scope: the caller's transaction; with `write`, the database.\n";
+        for service in REGISTRY.services().filter(|service| !is_algorithm(service)) {
             page += &format!("\n## {}\n\n", service.name);
             page += &format!(
                 "{}. Right: {}. Scope: {}.\n",

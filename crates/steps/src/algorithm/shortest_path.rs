@@ -85,8 +85,8 @@ impl FindPaths {
             match pairs {
                 true => {
                     meter.charge(2 * size_of::<Value>())?;
-                    let ends = [source, target].map(|at| Value::Vertex(known.vertex(at)));
-                    made.push(Value::list(ends.to_vec()));
+                    let [source, target] = [source, target].map(|at| Value::Vertex(known.vertex(at)));
+                    made.push(Value::Entry(Arc::new((source, target))));
                 }
                 false => paths(known, found, target, self.search.with_edges, made, &mut meter)?,
             }
@@ -99,8 +99,8 @@ impl FindPaths {
     fn ends(&self, object: &Value) -> Result<(VertexId, Option<VertexId>)> {
         match (self.search.results, object) {
             (SearchResults::Paths | SearchResults::Pairs, Value::Vertex(source)) => Ok((*source, None)),
-            (SearchResults::PathsOfPairs, Value::List(ends)) => match ends[..] {
-                [Value::Vertex(source), Value::Vertex(target)] => Ok((source, Some(target))),
+            (SearchResults::PathsOfPairs, Value::Entry(ends)) => match **ends {
+                (Value::Vertex(source), Value::Vertex(target)) => Ok((source, Some(target))),
                 _ => Err(Error::bug("the ends of a path are two vertices")),
             },
             (_, other) => Err(Error::evaluation(format!("shortestPath() takes vertices, not {}", a_type(other)))),

@@ -16,7 +16,7 @@ use mangrove_analytics::algorithm::pagerank::{self, Dangling, PageRankOptions};
 use mangrove_analytics::algorithm::{least_reaching, peer_pressure};
 use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
 use mangrove_flow::{Cursor, GroupId, Operator, Output, Step, TagSet};
-use mangrove_graph::{Direction, Error, FastMap, GraphView, Result, Share, Value, VertexId};
+use mangrove_graph::{Direction, Error, FastMap, GraphView, Result, Share, Value, VertexId, pieces};
 use mangrove_plan::logical::algorithm::{ProgramKind, VertexProgram};
 
 use crate::algorithm::{edges_followed, vertices_seen};
@@ -29,7 +29,10 @@ use crate::rows::{ObjectColumn, Rows};
 const TOLERANCE: f64 = 1e-5;
 
 /// The bytes of a projection and of the state of an algorithm, about: for each vertex, and for each edge.
-const BYTES: (u64, u64) = (96, 8);
+const BYTES: (u64, u64) = (192, 8);
+
+/// Vertices whose ids are read at a time.
+const IDS_READ: usize = 1 << 14;
 
 /// The bytes of a vertex that traversers are counted at.
 const COUNTED_BYTES: u64 = 32;
@@ -122,7 +125,7 @@ impl RunProgram {
                 Ok(PositionValues::Numbers(ranks.ranks))
             }
             ProgramKind::PeerPressure { rounds } => {
-                let by_text = by_text(view, projection)?;
+                let by_text = by_text(view, projection, team)?;
                 let mut labels = vec![0; projection.positions()];
                 by_text.iter().enumerate().for_each(|(place, (_, _, at))| labels[*at as usize] = place as u64);
                 let strengths = match self.program.by_traversers {
@@ -137,7 +140,7 @@ impl RunProgram {
                 Ok(PositionValues::Shared(clusters.into_iter().map(|label| label as u32).collect(), ids))
             }
             ProgramKind::ConnectedComponent => {
-                let by_text = by_text(view, projection)?;
+                let by_text = by_text(view, projection, team)?;
                 let order: Vec<u32> = by_text.iter().map(|(_, _, at)| *at).collect();
                 let first = least_reaching::run(projection, &order, team)?;
                 let mut places = vec![0; projection.positions()];
@@ -160,21 +163,26 @@ impl RunProgram {
 }
 
 /// The texts of all ids in ascending order, with the ids and the positions of the vertices.
-fn by_text(view: &dyn GraphView, projection: &Projection) -> Result<Vec<(String, Value, u32)>> {
+fn by_text(view: &dyn GraphView, projection: &Projection, team: &Team) -> Result<Vec<(String, Value, u32)>> {
     let numbering = projection.numbering();
     let positions: Vec<u32> = numbering.present(0..numbering.positions()).collect();
-    let vertices: Vec<VertexId> = positions.iter().map(|at| numbering.vertex(*at)).collect();
-    let mut ids = Vec::with_capacity(vertices.len());
-    view.vertex_user_ids(&vertices, &mut ids)?;
+    let mut ids = Vec::with_capacity(positions.len());
+    for some in positions.chunks(IDS_READ) {
+        team.check()?;
+        let vertices: Vec<VertexId> = some.iter().map(|at| numbering.vertex(*at)).collect();
+        view.vertex_user_ids(&vertices, &mut ids)?;
+    }
     let text = |id: &Value| match id {
         Value::String(text) => text.to_string(),
         Value::Uuid(uuid) => uuid.to_string(),
         other => mangrove_graph::numeric::integer(other).map_or_else(|| format!("{other:?}"), |id| id.to_string()),
     };
-    let mut by_text: Vec<(String, Value, u32)> =
-        ids.into_iter().zip(positions).map(|(id, at)| (text(&id), id, at)).collect();
-    by_text.sort_unstable_by(|(one, _, first), (other, _, second)| one.cmp(other).then(first.cmp(second)));
-    Ok(by_text)
+    let mut texts: Vec<Option<(String, Value, u32)>> =
+        ids.into_iter().zip(positions).map(|(id, at)| Some((text(&id), id, at))).collect();
+    let mut order: Vec<u32> = (0..texts.len() as u32).collect();
+    let key = |at: u32| texts[at as usize].as_ref().map(|(text, _, position)| (text, *position));
+    pieces::sort(&mut order, pieces::COMPARED, || team.check(), |one, other| key(*one).cmp(&key(*other)))?;
+    Ok(order.into_iter().filter_map(|at| texts[at as usize].take()).collect())
 }
 
 impl Operator<Rows> for RunProgram {
