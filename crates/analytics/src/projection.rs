@@ -160,6 +160,13 @@ impl Projection {
         self.out.weights.get(self.out.range(at)).unwrap_or_default()
     }
 
+    /// The weights of [`Projection::incoming`]; empty if there are none.
+    #[inline]
+    pub fn incoming_weights(&self, at: u32) -> &[f64] {
+        let rows = self.incoming.as_ref().unwrap_or(&self.out);
+        rows.weights.get(rows.range(at)).unwrap_or_default()
+    }
+
     /// The length of [`Projection::outgoing`].
     #[inline]
     pub fn out_degree(&self, at: u32) -> u32 {
