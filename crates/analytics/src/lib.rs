@@ -13,6 +13,7 @@
 //! | [`team`] | the threads that work on an algorithm |
 //! | [`numbering`] | positions of vertices: small dense numbers |
 //! | [`projection`] | the neighbors of all vertices as positions |
+//! | `random` | random numbers that are a function of what they are for |
 //! | `simple` | sorted rows, for algorithms that intersect them |
 //! | [`algorithm`] | the algorithms, one a file |
 //! | [`registry`] | the algorithms by name, with their options |
@@ -28,6 +29,7 @@ pub mod algorithm;
 mod gang;
 pub mod numbering;
 pub mod projection;
+mod random;
 pub mod registry;
 mod simple;
 mod sync;

@@ -2,9 +2,19 @@
 //!
 //! `n` is the number of positions, `m` that of cells, `d` a degree. All results are the same for any number of threads.
 
+pub mod all_shortest_paths;
+pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
+pub mod closeness;
+pub mod degree;
+pub mod hits;
+pub mod k_hop;
+pub mod k_shortest_paths;
+pub mod katz;
 pub mod lcc;
 pub mod pagerank;
+mod searches;
+pub mod shortest_path;
 pub mod sssp;
 pub mod wcc;

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use hashbrown::HashSet;
 use mangrove_graph::{
     Error, ErrorKind, GraphView, KeyId, LabelFilter, Result, UserId, Value, VertexId, compare, numeric,
 };
@@ -139,8 +140,7 @@ impl<'g> Given<'g> {
 
     /// A projection whose rows the option `directed` chooses.
     pub(super) fn projection(&self, weight: Option<KeyId>) -> Result<Arc<Projection>> {
-        let orientation =
-            if self.flag("directed", true)? { Orientation::Directed } else { Orientation::Undirected };
+        let orientation = if self.flag("directed", true)? { Orientation::Directed } else { Orientation::Undirected };
         self.projection_of(orientation, weight)
     }
 
@@ -165,6 +165,21 @@ impl<'g> Given<'g> {
             one => std::slice::from_ref(one),
         };
         ids.iter().map(|id| self.position(name, id, projection)).collect::<Result<Vec<_>>>().map(Some)
+    }
+
+    /// The positions of the option `sources`, each once; of all vertices if it is not given.
+    pub(super) fn sources(&self, projection: &Projection) -> Result<Vec<u32>> {
+        let numbering = projection.numbering();
+        let all = || numbering.present(0..numbering.positions()).collect();
+        let mut sources: Vec<u32> = self.vertices("sources", projection)?.unwrap_or_else(all);
+        let mut seen = HashSet::new();
+        sources.retain(|source| seen.insert(*source));
+        Ok(sources)
+    }
+
+    /// The option `seed`.
+    pub(super) fn seed(&self) -> Result<u64> {
+        Ok(self.integer("seed", 0, i64::MIN..=i64::MAX)? as u64)
     }
 
     fn position(&self, name: &str, value: &Value, projection: &Projection) -> Result<u32> {

@@ -32,7 +32,7 @@ pub struct AlgorithmInfo {
     pub name: &'static str,
     /// What it computes, in a sentence.
     pub summary: &'static str,
-    /// The columns of its results.
+    /// The columns of its results, in their order. Results leave out columns at the end that an option must ask for.
     pub columns: &'static [ColumnInfo],
     /// Its options, besides [`COMMON`].
     pub options: &'static [OptionInfo],
@@ -52,10 +52,20 @@ pub struct StateBytes {
 
 /// All algorithms, by their names.
 pub const ALGORITHMS: &[&AlgorithmInfo] = &[
+    &paths::ALL_SHORTEST_PATHS,
+    &centrality::BETWEENNESS,
     &paths::BFS,
     &community::CDLP,
+    &centrality::CLOSENESS,
+    &centrality::DEGREE,
+    &centrality::HARMONIC,
+    &centrality::HITS,
+    &paths::K_HOP,
+    &paths::K_SHORTEST_PATHS,
+    &centrality::KATZ,
     &community::LCC,
     &centrality::PAGERANK,
+    &paths::SHORTEST_PATH,
     &paths::SSSP,
     &community::WCC,
 ];
@@ -81,6 +91,32 @@ const DIRECTED: OptionInfo = OptionInfo {
 
 const SOURCE: OptionInfo =
     OptionInfo { name: "source", allowed: "the id of a vertex", default: None, meaning: "the vertex to begin at" };
+
+const TARGET: OptionInfo =
+    OptionInfo { name: "target", allowed: "the id of a vertex", default: None, meaning: "the vertex to end at" };
+
+/// Of algorithms that find something for each of some vertices.
+const SOURCES: OptionInfo = OptionInfo {
+    name: "sources",
+    allowed: "the id of a vertex, or a list of ids",
+    default: Some("all vertices"),
+    meaning: "the vertices to begin at",
+};
+
+/// Of algorithms that need no weights.
+const WEIGHT: OptionInfo = OptionInfo {
+    name: "weight",
+    allowed: "a property key",
+    default: Some("every edge counts 1"),
+    meaning: "the property of edges that is their weight; an edge without it has the weight 1",
+};
+
+const SEED: OptionInfo = OptionInfo {
+    name: "seed",
+    allowed: "a whole number",
+    default: Some("0"),
+    meaning: "another one gives another random choice",
+};
 
 /// The column of the vertex that a row is about.
 const OF_VERTEX: ColumnInfo = ColumnInfo { name: VERTEX, kind: ColumnKind::Vertices, meaning: "the vertex" };

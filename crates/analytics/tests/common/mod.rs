@@ -127,3 +127,16 @@ pub fn with_teams(mut each: impl FnMut(&Team)) {
         each(&Team::with_executors(&executors, &Tenant::default(), helpers));
     }
 }
+
+/// All positions with a vertex.
+pub fn present(projection: &Projection) -> Vec<u32> {
+    projection.numbering().present(0..projection.numbering().positions()).collect()
+}
+
+#[track_caller]
+pub fn assert_near(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len());
+    for (at, (one, other)) in found.iter().zip(expected).enumerate() {
+        assert!(one == other || (one - other).abs() <= 1e-12 * other.abs(), "{what} at {at}: {one}, expected {other}");
+    }
+}
