@@ -33,7 +33,6 @@ impl Random {
 
     /// A number from 0 to 1, without 1.
     #[inline]
-    #[cfg(test)]
     pub(crate) fn unit(self) -> f64 {
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }

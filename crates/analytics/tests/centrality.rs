@@ -146,7 +146,7 @@ fn katz_that_does_not_converge_names_an_alpha_that_does() {
     let options = KatzOptions { alpha: Some(0.9), ..KatzOptions::default() };
     for rounds in [3, 1_000_000] {
         let refused = katz::run(&projection, &KatzOptions { rounds, ..options }, &Team::alone());
-        let refused = refused.err().expect("the sums are not finite");
+        let refused = refused.expect_err("the sums are not finite");
         assert!(refused.message().contains("smaller alpha"), "{refused}");
     }
     let values = katz::run(&projection, &KatzOptions::default(), &Team::alone()).unwrap();

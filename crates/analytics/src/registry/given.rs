@@ -105,6 +105,24 @@ impl<'g> Given<'g> {
         number.filter(|number| allowed.contains(number)).ok_or_else(|| self.misfit(name))
     }
 
+    /// A list of numbers.
+    pub(super) fn numbers(&self, name: &str) -> Result<Option<Vec<f64>>> {
+        let number = |value: &Value| match value {
+            Value::F32(number) => Some(f64::from(*number)),
+            Value::F64(number) => Some(*number),
+            other => numeric::integer(other).map(|number| number as f64),
+        };
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::List(values)) => {
+                let numbers: Option<Vec<f64>> = values.iter().map(number).collect();
+                let finite = numbers.filter(|numbers| numbers.iter().all(|number| number.is_finite()));
+                finite.map(Some).ok_or_else(|| self.misfit(name))
+            }
+            Some(_) => Err(self.misfit(name)),
+        }
+    }
+
     /// A whole number.
     pub(super) fn integer(&self, name: &str, default: i64, allowed: RangeInclusive<i64>) -> Result<i64> {
         let Some(value) = self.get(name) else { return Ok(default) };

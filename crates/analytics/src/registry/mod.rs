@@ -7,13 +7,14 @@
 //! |---|---|
 //! | `given` | options, and how they are read |
 //! | `output` | what algorithms find: columns |
-//! | `paths`, `centrality`, `community` | the algorithms of these kinds |
+//! | `paths`, `centrality`, `community`, `similarity` | the algorithms of these kinds |
 
 mod centrality;
 mod community;
 mod given;
 mod output;
 mod paths;
+mod similarity;
 
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
 
@@ -58,6 +59,7 @@ pub const ALGORITHMS: &[&AlgorithmInfo] = &[
     &community::CDLP,
     &centrality::CLOSENESS,
     &centrality::DEGREE,
+    &similarity::FAST_RP,
     &centrality::HARMONIC,
     &centrality::HITS,
     &paths::K_HOP,
@@ -65,7 +67,9 @@ pub const ALGORITHMS: &[&AlgorithmInfo] = &[
     &centrality::KATZ,
     &community::LCC,
     &centrality::PAGERANK,
+    &similarity::RANDOM_WALKS,
     &paths::SHORTEST_PATH,
+    &similarity::SIMILARITY,
     &paths::SSSP,
     &community::WCC,
 ];

@@ -4,15 +4,17 @@
 //!
 //! | file | verifies |
 //! |---|---|
-//! | `centrality`, `community`, `paths` | the algorithms of these kinds |
+//! | `centrality`, `community`, `paths`, `similarity` | the algorithms of these kinds |
 
 mod centrality;
 mod community;
 mod paths;
+mod similarity;
 
 pub use self::centrality::*;
 pub use self::community::*;
 pub use self::paths::*;
+pub use self::similarity::*;
 
 use crate::projection::Projection;
 
