@@ -12,7 +12,7 @@
 //! | `gang`, `sync` | phases of numbered parts, which helpers may join; their primitives |
 //! | [`team`] | the threads that work on an algorithm |
 //! | [`numbering`] | positions of vertices: small dense numbers |
-//! | [`projection`] | the neighbors of all vertices as positions |
+//! | [`projection`], `page_rows` | the neighbors of all vertices as positions; those of a page |
 //! | `random` | random numbers that are a function of what they are for |
 //! | `simple` | sorted rows, for algorithms that intersect them |
 //! | [`algorithm`] | the algorithms, one a file |
@@ -28,6 +28,7 @@ pub mod algorithm;
 #[allow(unsafe_code)]
 mod gang;
 pub mod numbering;
+mod page_rows;
 pub mod projection;
 mod random;
 pub mod registry;
@@ -37,5 +38,5 @@ pub mod team;
 pub mod verify;
 
 pub use numbering::Numbering;
-pub use projection::{Orientation, Projection, ProjectionOptions};
+pub use projection::{Orientation, Projection, ProjectionOptions, Refreshed};
 pub use team::Team;
