@@ -2,10 +2,17 @@
 
 mod common;
 
-use common::{World, graph_of};
-use mangrove_analytics::Team;
-use mangrove_analytics::registry::{ALGORITHMS, ColumnValues, NewProjections, Output, find};
-use mangrove_graph::{GraphView, UserId, Value, VertexId};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use common::{World, all, graph_of, project};
+use mangrove_analytics::registry::{
+    ALGORITHMS, AlgorithmInfo, ColumnValues, NewProjections, OptionInfo, Output, Projections, find,
+};
+use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
+use mangrove_flow::clock::MonotonicClock;
+use mangrove_flow::{QueryControl, QueryLimits};
+use mangrove_graph::{ErrorKind, GraphView, UserId, Value, VertexId};
 use mangrove_txn::TransactionManager;
 
 fn run(manager: &TransactionManager, name: &str, options: &[(&str, Value)]) -> mangrove_graph::Result<Output> {
@@ -131,24 +138,66 @@ fn centralities_have_the_columns_that_they_name() {
     assert!((numbers(&ranks, "rank")[at] - 0.85 / 2.0).abs() < 1e-12);
 }
 
+/// What must be given to an algorithm, for a graph with the vertices 1 and 3.
+fn required(algorithm: &AlgorithmInfo) -> Vec<(String, Value)> {
+    let must = algorithm.all_options().filter(|option| option.default.is_none());
+    let value = |option: &OptionInfo| match option.name {
+        "source" => Value::I64(1),
+        "target" => Value::I64(3),
+        "weight" => "weight".into(),
+        other => panic!("{} must be given {other}", algorithm.name),
+    };
+    must.map(|option| (option.name.to_owned(), value(option))).collect()
+}
+
 #[test]
 fn results_have_the_first_of_the_columns_that_are_listed() {
     let (manager, _) = graph_of(&[1, 2, 3], &[(1, 2, 1.0), (2, 3, 2.0), (3, 1, 1.0), (2, 1, 1.0)]);
+    let view = manager.begin_read().unwrap();
     for algorithm in ALGORITHMS {
-        let must = algorithm.all_options().filter(|option| option.default.is_none());
-        let given = must.map(|option| match option.name {
-            "source" => ("source", Value::I64(1)),
-            "target" => ("target", Value::I64(3)),
-            "weight" => ("weight", "weight".into()),
-            other => panic!("{} must be given {other}", algorithm.name),
-        });
-        let output = run(&manager, algorithm.name, &given.collect::<Vec<_>>()).unwrap();
+        let output = algorithm.run(&view, &NewProjections, &required(algorithm), &Team::alone()).unwrap();
         assert!(!output.is_empty(), "{}", algorithm.name);
         for (column, info) in output.columns.iter().zip(algorithm.columns) {
             assert_eq!((column.name, column.values.kind()), (info.name, info.kind), "{}", algorithm.name);
             assert_eq!(column.values.len(), output.len(), "{}", algorithm.name);
         }
         assert!(output.columns.len() <= algorithm.columns.len(), "{}", algorithm.name);
+    }
+}
+
+/// A projection that is there already.
+struct Ready(Arc<Projection>);
+
+impl Projections for Ready {
+    fn projection(
+        &self,
+        _: &dyn GraphView,
+        _: &ProjectionOptions,
+        _: &Team,
+    ) -> mangrove_graph::Result<Arc<Projection>> {
+        Ok(self.0.clone())
+    }
+}
+
+#[test]
+fn every_algorithm_ends_when_its_query_was_cancelled() {
+    let (manager, weight) = graph_of(&[1, 2, 3], &[(1, 2, 1.0), (2, 3, 2.0), (3, 1, 1.0), (2, 1, 1.0)]);
+    let view = manager.begin_read().unwrap();
+    let ready = Ready(Arc::new(project(&manager, &all(Orientation::Directed, Some(weight)), &Team::alone())));
+    let cancelled = Arc::new(AtomicBool::new(true));
+    let control = Arc::new(QueryControl::new(QueryLimits::default(), Arc::new(MonotonicClock::default()), cancelled));
+    let team = Team::alone().controlled_by(control);
+    for algorithm in ALGORITHMS {
+        let ended = algorithm.run(&view, &ready, &required(algorithm), &team).map(|output| output.len());
+        assert_eq!(ended.map_err(|error| error.kind()), Err(ErrorKind::Cancelled), "{}", algorithm.name);
+        algorithm.run(&view, &ready, &required(algorithm), &Team::alone()).unwrap();
+    }
+    for (name, count) in [("shortest_path", 1), ("k_shortest_paths", 1)] {
+        let mut options = required(find(name).unwrap());
+        options.push(("weight".to_owned(), "weight".into()));
+        let ended = find(name).unwrap().run(&view, &ready, &options, &team).map(|output| output.len());
+        assert_eq!(ended.map_err(|error| error.kind()), Err(ErrorKind::Cancelled), "{name} with weights");
+        assert_eq!(find(name).unwrap().run(&view, &ready, &options, &Team::alone()).unwrap().len(), count);
     }
 }
 

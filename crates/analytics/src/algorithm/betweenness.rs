@@ -139,14 +139,14 @@ impl Search {
         set(&self.paths, source, 1.0);
         (self.order, self.levels) = (vec![source], vec![0]);
         let mut left = projection.cell_count();
-        let mut level = 0..1;
+        let (mut level, mut cells) = (0..1, u64::from(projection.out_degree(source)));
         while !level.is_empty() {
             self.levels.push(level.end);
             let depth = self.levels.len() as u32 - 1;
-            let cells: u64 = self.order[level.clone()].iter().map(|at| u64::from(projection.out_degree(*at))).sum();
             let bottom_up = cells > (left + projection.positions() as u64) / BOTTOM_UP;
             left = left.saturating_sub(cells);
-            let found = match bottom_up {
+            let found;
+            (found, cells) = match bottom_up {
                 true => self.bottom_up(projection, depth, team)?,
                 false => self.top_down(projection, &self.order[level.clone()], depth, team)?,
             };
@@ -162,8 +162,8 @@ impl Search {
         of_last_level.map(|other| get(&self.paths, *other)).sum()
     }
 
-    /// Finds a level from the last one.
-    fn top_down(&self, projection: &Projection, last: &[u32], depth: u32, team: &Team) -> Result<Vec<u32>> {
+    /// Finds a level from the last one. Returns it, and the number of its cells.
+    fn top_down(&self, projection: &Projection, last: &[u32], depth: u32, team: &Team) -> Result<(Vec<u32>, u64)> {
         let part_of = |part: usize, all: usize| part * LEVEL_PART..all.min((part + 1) * LEVEL_PART);
         let found = team.map_parts(last.len().div_ceil(LEVEL_PART), |part| {
             let mut found = Vec::new();
@@ -180,19 +180,22 @@ impl Search {
             found
         })?;
         let found = found.concat();
-        team.for_parts(found.len().div_ceil(LEVEL_PART), |part| {
+        let cells = team.map_parts(found.len().div_ceil(LEVEL_PART), |part| {
+            let mut cells = 0;
             for &at in &found[part_of(part, found.len())] {
                 set(&self.paths, at, self.count_paths(projection, at, depth));
+                cells += u64::from(projection.out_degree(at));
             }
+            cells
         })?;
-        Ok(found)
+        Ok((found, cells.iter().sum()))
     }
 
-    /// Finds a level from what is not found yet.
-    fn bottom_up(&self, projection: &Projection, depth: u32, team: &Team) -> Result<Vec<u32>> {
+    /// As [`Search::top_down`], from what is not found yet.
+    fn bottom_up(&self, projection: &Projection, depth: u32, team: &Team) -> Result<(Vec<u32>, u64)> {
         let parts = projection.parts();
         let found = team.map_parts(parts.len(), |part| {
-            let mut found = Vec::new();
+            let (mut found, mut cells) = (Vec::new(), 0);
             for at in parts[part].clone() {
                 let at = at as u32;
                 if self.depth(at) == UNREACHED {
@@ -201,12 +204,14 @@ impl Search {
                         set(&self.paths, at, paths);
                         self.depths[at as usize].store(depth, Ordering::Relaxed);
                         found.push(at);
+                        cells += u64::from(projection.out_degree(at));
                     }
                 }
             }
-            found
+            (found, cells)
         })?;
-        Ok(found.concat())
+        let (found, cells): (Vec<Vec<u32>>, Vec<u64>) = found.into_iter().unzip();
+        Ok((found.concat(), cells.iter().sum()))
     }
 
     /// Adds up what depends on each position, from the last level to the one after the source.

@@ -28,9 +28,7 @@ pub fn run(projection: &Projection, sources: &[u32], edges_max: u32, team: &Team
             }
         };
         searches.run(batch, edges_max, team, gather, |_, of_parts| {
-            for of_part in of_parts {
-                of_batch.iter_mut().enumerate().for_each(|(source, count)| *count += of_part.of(source));
-            }
+            of_parts.iter().for_each(|counts| counts.add_to(&mut of_batch));
             Ok(())
         })?;
         counts.extend(of_batch);

@@ -67,27 +67,21 @@ impl<'p> Searches<'p> {
         }
         level(0, vec![gathered])?;
         let all = u64::MAX >> (SOURCES - sources.len().max(1));
-        let mut frontier = sources.to_vec();
+        let cells = sources.iter().map(|at| self.forward(*at).len() as u64).sum();
+        let mut frontier = Frontier { positions: sources.to_vec(), cells };
         let mut depth = 0;
-        while !frontier.is_empty() && depth < depth_max {
+        while !frontier.positions.is_empty() && depth < depth_max {
             depth += 1;
-            let cells: u64 = frontier.iter().map(|at| self.forward(*at).len() as u64).sum();
-            let of_parts = if cells > self.projection.cell_count() / BOTTOM_UP {
+            let (next, gathered) = if frontier.cells > self.projection.cell_count() / BOTTOM_UP {
                 self.bottom_up(all, depth, team, &found)?
             } else {
-                self.top_down(&frontier, depth, team, &found)?
+                self.top_down(&frontier.positions, depth, team, &found)?
             };
-            let last = &self.last;
-            clear(last, &frontier, team)?;
+            clear(&self.last, &frontier.positions, team)?;
             std::mem::swap(&mut self.last, &mut self.next);
-            let mut of_level = Vec::with_capacity(of_parts.len());
-            frontier.clear();
-            for (part, gathered) in of_parts {
-                frontier.extend_from_slice(&part);
-                of_level.push(gathered);
-            }
-            if !frontier.is_empty() {
-                level(depth, of_level)?;
+            frontier = next;
+            if !frontier.positions.is_empty() {
+                level(depth, gathered)?;
             }
         }
         Ok(())
@@ -109,14 +103,14 @@ impl<'p> Searches<'p> {
         }
     }
 
-    /// Makes the next level. Returns its positions in parts, with what was gathered about them.
+    /// Makes the next level. Returns it, with what each part has gathered about it.
     fn top_down<R: Default + Send>(
         &self,
         frontier: &[u32],
         depth: u32,
         team: &Team,
         found: &(impl Fn(&mut R, u32, u32, u64) + Sync),
-    ) -> Result<Vec<(Vec<u32>, R)>> {
+    ) -> Result<(Frontier, Vec<R>)> {
         let (seen, last, next) = (&self.seen, &self.last, &self.next);
         let part_of = |part: usize, all: usize| part * FRONTIER_PART..all.min((part + 1) * FRONTIER_PART);
         let reached = team.map_parts(frontier.len().div_ceil(FRONTIER_PART), |part| {
@@ -134,18 +128,21 @@ impl<'p> Searches<'p> {
             }
             reached
         })?;
-        // All bits of a position are known only now.
-        let reached = reached.concat();
-        team.map_parts(reached.len().div_ceil(FRONTIER_PART), |part| {
-            let mut gathered = R::default();
-            let part = &reached[part_of(part, reached.len())];
-            for &at in part {
+        // All bits of a position are known only after that.
+        let positions = reached.concat();
+        let parts = team.map_parts(positions.len().div_ceil(FRONTIER_PART), |part| {
+            let (mut cells, mut gathered) = (0, R::default());
+            for &at in &positions[part_of(part, positions.len())] {
                 let new = next[at as usize].load(Ordering::Relaxed);
-                seen[at as usize].fetch_or(new, Ordering::Relaxed);
+                let known = seen[at as usize].load(Ordering::Relaxed);
+                seen[at as usize].store(known | new, Ordering::Relaxed);
+                cells += self.forward(at).len() as u64;
                 found(&mut gathered, depth, at, new);
             }
-            (part.to_vec(), gathered)
-        })
+            (cells, gathered)
+        })?;
+        let (cells, gathered): (Vec<u64>, Vec<R>) = parts.into_iter().unzip();
+        Ok((Frontier { positions, cells: cells.iter().sum() }, gathered))
     }
 
     /// As [`Searches::top_down`].
@@ -155,34 +152,51 @@ impl<'p> Searches<'p> {
         depth: u32,
         team: &Team,
         found: &(impl Fn(&mut R, u32, u32, u64) + Sync),
-    ) -> Result<Vec<(Vec<u32>, R)>> {
+    ) -> Result<(Frontier, Vec<R>)> {
         let (seen, last, next) = (&self.seen, &self.last, &self.next);
         let parts = self.projection.parts();
-        team.map_parts(parts.len(), |part| {
-            let (mut reached, mut gathered) = (Vec::new(), R::default());
+        let parts = team.map_parts(parts.len(), |part| {
+            let (mut reached, mut cells, mut gathered) = (Vec::new(), 0, R::default());
             for at in parts[part].clone() {
                 let known = seen[at].load(Ordering::Relaxed);
                 let missing = all & !known;
-                let mut new = 0;
-                if missing != 0 {
-                    for &other in self.backward(at as u32) {
-                        new |= last[other as usize].load(Ordering::Relaxed);
-                        if new & missing == missing {
-                            break;
-                        }
-                    }
-                    new &= missing;
+                if missing == 0 {
+                    continue;
                 }
+                let mut new = 0;
+                for &other in self.backward(at as u32) {
+                    new |= last[other as usize].load(Ordering::Relaxed);
+                    if new & missing == missing {
+                        break;
+                    }
+                }
+                new &= missing;
                 if new != 0 {
                     next[at].store(new, Ordering::Relaxed);
                     seen[at].store(known | new, Ordering::Relaxed);
                     reached.push(at as u32);
+                    cells += self.forward(at as u32).len() as u64;
                     found(&mut gathered, depth, at as u32, new);
                 }
             }
-            (reached, gathered)
-        })
+            (reached, cells, gathered)
+        })?;
+        let mut frontier = Frontier { positions: Vec::new(), cells: 0 };
+        let mut all_gathered = Vec::with_capacity(parts.len());
+        for (reached, cells, gathered) in parts {
+            frontier.positions.extend_from_slice(&reached);
+            frontier.cells += cells;
+            all_gathered.push(gathered);
+        }
+        Ok((frontier, all_gathered))
     }
+}
+
+/// The positions that some search has found in the last level.
+struct Frontier {
+    positions: Vec<u32>,
+    /// The cells of their rows.
+    cells: u64,
 }
 
 /// Sets the words of some positions to 0.
@@ -215,9 +229,15 @@ impl BitCounts {
         }
     }
 
-    /// The count of a source.
-    pub(crate) fn of(&self, source: usize) -> u64 {
-        self.digits.iter().enumerate().map(|(digit, bits)| (bits >> source & 1) << digit).sum()
+    /// Adds the count of each source to one of these.
+    pub(crate) fn add_to(&self, counts: &mut [u64]) {
+        for (digit, &bits) in self.digits.iter().enumerate() {
+            let mut bits = bits;
+            while bits != 0 {
+                counts[bits.trailing_zeros() as usize] += 1 << digit;
+                bits &= bits - 1;
+            }
+        }
     }
 }
 
@@ -233,6 +253,8 @@ mod tests {
             counts.add(word);
             expected.iter_mut().enumerate().for_each(|(source, count)| *count += word >> source & 1);
         }
-        assert_eq!(std::array::from_fn::<u64, SOURCES, _>(|source| counts.of(source)), expected);
+        let mut found = [0; SOURCES];
+        counts.add_to(&mut found);
+        assert_eq!(found, expected);
     }
 }
