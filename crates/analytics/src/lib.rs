@@ -13,6 +13,7 @@
 //! | [`team`] | the threads that work on an algorithm |
 //! | [`numbering`] | positions of vertices: small dense numbers |
 //! | [`projection`], `page_rows` | the neighbors of all vertices as positions; those of a page |
+//! | [`cache`] | the projections that a database keeps |
 //! | `random` | random numbers that are a function of what they are for |
 //! | `simple` | sorted rows, for algorithms that intersect them |
 //! | [`algorithm`] | the algorithms, one a file |
@@ -25,6 +26,7 @@
 #![warn(missing_docs)]
 
 pub mod algorithm;
+pub mod cache;
 #[allow(unsafe_code)]
 mod gang;
 pub mod numbering;
