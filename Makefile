@@ -30,9 +30,9 @@ test-tools: ## Check for the tools of `make test`, those of the official clients
 
 .PHONY: demo
 demo: tools ## Build, load a sample graph, run traversals and transactions, kill a server that has a standby
-	$(CARGO) build --release --package mangrove-demo --package mangrove-cli
+	$(CARGO) build --release --package mangrove-cli
 	@$(PYTHON) demo/fetch.py target/demo || true
-	@$${CARGO_TARGET_DIR:-target}/release/mangrove-demo target/demo
+	@$${CARGO_TARGET_DIR:-target}/release/mangrove demo target/demo
 	@demo/standby.sh $${CARGO_TARGET_DIR:-target}/release/mangrove
 
 .PHONY: test

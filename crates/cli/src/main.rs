@@ -39,7 +39,7 @@ use std::process::ExitCode;
 use args::{Cli, Command};
 use clap::Parser;
 use commands::{
-    algo, bench, changes, console, export, generate, health, load, manage, query, shell, stats, store, user,
+    algo, bench, changes, console, demo, export, generate, health, load, manage, query, shell, stats, store, user,
 };
 use mangrove::Error;
 
@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         Command::Console(args) => console::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Algo(args) => algo::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Graph(command) => manage::graph(&command),

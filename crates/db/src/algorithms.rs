@@ -94,7 +94,8 @@ impl AlgorithmRows {
                 rows.map(|row| Value::list(ids.by_ref().take(ends[row] - start(row)).collect())).collect()
             }
             ColumnValues::Vectors { width, numbers } => {
-                let vector = |row: usize| numbers[row * width..(row + 1) * width].iter().map(|number| Value::F32(*number));
+                let vector =
+                    |row: usize| numbers[row * width..(row + 1) * width].iter().map(|number| Value::F32(*number));
                 rows.map(|row| Value::list(vector(row).collect())).collect()
             }
         })

@@ -96,7 +96,7 @@ use descriptor::{COMPACTING, DIRTY, FLAGS, is_marked, packed_layout, packed_run,
 pub(crate) use descriptor::{HEADER, clean_run_len, follow_runs, is_clean_run};
 use ended::Ended;
 pub(crate) use ended::Suspects;
-pub(crate) use list::{Block, List};
+pub(crate) use list::{Block, Dirty, List};
 use list::{prefetch_run, run_of};
 pub(crate) use rebuild::{Layout, ListFigures, NewList, Seen};
 pub(crate) use storage::ListStorage;
@@ -225,7 +225,7 @@ impl AdjacencyTable {
     /// The list of the vertex at an offset.
     #[inline]
     pub(crate) fn list<'p>(&'p self, at: usize, storage: &'p ListStorage, pin: &'p Pin) -> List<'p> {
-        self.list_of(self.descriptor(at, pin), storage, pin)
+        self.list_of(at, self.descriptor(at, pin), storage, pin)
     }
 
     /// The list as it was in this layout version, for a cursor inside it. `None` if nothing of it can be visible to the
@@ -242,14 +242,24 @@ impl AdjacencyTable {
             return Some(list);
         }
         let old = self.previous.get(pin)?.descriptor(at)?.load(Ordering::Acquire);
-        let list = self.list_of(old, storage, pin);
+        let list = self.list_of(at, old, storage, pin);
         (old != 0 && list.layout_version == layout_version).then_some(list)
     }
 
-    /// The list that a descriptor describes.
+    /// The list at an offset that a descriptor describes.
     #[inline]
-    pub(crate) fn list_of<'p>(&'p self, descriptor: u64, storage: &'p ListStorage, pin: &'p Pin) -> List<'p> {
-        let dirty = descriptor & DIRTY != 0;
+    pub(crate) fn list_of<'p>(
+        &'p self,
+        at: usize,
+        descriptor: u64,
+        storage: &'p ListStorage,
+        pin: &'p Pin,
+    ) -> List<'p> {
+        let dirty = match descriptor & DIRTY {
+            0 => Dirty::No,
+            // After the descriptor was loaded (STORE-15).
+            _ => Dirty::of(self.ended.suspects(), at),
+        };
         if descriptor & HEADER == 0 {
             let (layout_version, run) = (packed_layout(descriptor), packed_run(descriptor));
             let (neighbors, edges) = run_of(self.block(layout_version, pin), run);
@@ -334,7 +344,7 @@ impl AdjacencyTable {
                 }
                 return;
             }
-            let is_in_tail = |edge| self.list_of(descriptor, storage, pin).has_recently_added(edge);
+            let is_in_tail = |edge| self.list_of(at, descriptor, storage, pin).has_recently_added(edge);
             if header.is_some() && descriptor & COMPACTING == 0 && edge.is_some_and(is_in_tail) {
                 return;
             }
@@ -417,7 +427,7 @@ impl AdjacencyTable {
         let pin = epoch::pin();
         let descriptor = self.descriptors.take(at, space, &pin);
         if descriptor != 0 {
-            dropped.extend(self.list_of(descriptor, lists, &pin).cells().map(|(_, edge)| edge));
+            dropped.extend(self.list_of(at, descriptor, lists, &pin).cells().map(|(_, edge)| edge));
             lists.retire(descriptor, tablet, garbage, &pin);
         }
     }
@@ -484,7 +494,7 @@ mod tests {
         assert_eq!((slots(2).len(), slots(2)[0], slots(3)), (40_000, 3, vec![40_003, 40_004]));
         assert_eq!((table.clean_len(0, &pin), table.clean_len(2, &pin)), (Some(3), None));
 
-        let is_dirty = |at| table.list(at, &storage, &pin).dirty;
+        let is_dirty = |at| table.list(at, &storage, &pin).dirty.is_some();
         let end = |at, n| table.mark_ended(at, edge(n), &storage, space, &pin);
         let _ = table.append(0, (vertex(77), edge(77)), &connecting(&facts), &storage, space, &pin);
         assert_eq!(slots(0), [0, 1, 2, 77]);

@@ -139,8 +139,7 @@ impl<'g> Given<'g> {
 
     /// A projection whose rows the option `directed` chooses.
     pub(super) fn projection(&self, weight: Option<KeyId>) -> Result<Arc<Projection>> {
-        let orientation =
-            if self.flag("directed", true)? { Orientation::Directed } else { Orientation::Undirected };
+        let orientation = if self.flag("directed", true)? { Orientation::Directed } else { Orientation::Undirected };
         self.projection_of(orientation, weight)
     }
 

@@ -51,14 +51,8 @@ pub struct StateBytes {
 }
 
 /// All algorithms, by their names.
-pub const ALGORITHMS: &[&AlgorithmInfo] = &[
-    &paths::BFS,
-    &community::CDLP,
-    &community::LCC,
-    &centrality::PAGERANK,
-    &paths::SSSP,
-    &community::WCC,
-];
+pub const ALGORITHMS: &[&AlgorithmInfo] =
+    &[&paths::BFS, &community::CDLP, &community::LCC, &centrality::PAGERANK, &paths::SSSP, &community::WCC];
 
 /// The options that every algorithm has.
 pub const COMMON: &[OptionInfo] = &[

@@ -4,6 +4,7 @@
 mod algo;
 mod changes;
 mod console;
+mod demo;
 mod export;
 mod generate;
 mod load;
@@ -23,6 +24,7 @@ use crate::settings::Given;
 pub use self::algo::AlgoArgs;
 pub use self::changes::ChangesArgs;
 pub use self::console::ConsoleArgs;
+pub use self::demo::DemoArgs;
 pub use self::export::{ExportArgs, Packing};
 pub use self::generate::{CommonArgs, GenerateArgs, GeneratorKind, KnowledgeArgs, KroneckerArgs};
 pub use self::load::LoadArgs;
@@ -81,6 +83,8 @@ pub enum Command {
     Stats(StatsArgs),
     /// Run a graph algorithm, as PageRank or shortest paths, and print a value for each vertex
     Algo(AlgoArgs),
+    /// Show what mangrove does: load a sample graph, run traversals and two transactions
+    Demo(DemoArgs),
     /// Create, drop and list the graphs of a running server
     #[command(subcommand, after_help = GRAPH_HELP)]
     Graph(GraphCommand),

@@ -4,6 +4,7 @@ pub mod algo;
 pub mod bench;
 pub mod changes;
 pub mod console;
+pub mod demo;
 pub mod export;
 pub mod generate;
 pub mod health;

@@ -1,22 +1,30 @@
 //! The packed edges of a table that may have ended since it was last compacted: a Bloom filter of one hash.
 //!
-//! A dirty list says that some edge of its run has ended, but not which. If compaction *checked* every edge of the run,
-//! that is, read its version words, each would cost it a cache line. So a transaction that ends an edge first *names*
-//! the edge: it sets the edge's bit in the filter. Compaction checks the named edges. A transaction that ends all edges
-//! of a list names the list.
+//! A dirty list says that some edge of its run has ended, but not which. If readers and compaction *checked* every edge
+//! of the run, that is, read its version words, each would cost them a cache line. So a transaction that ends an edge
+//! first *names* the edge: it sets the edge's bit in the filter. Only named edges are checked. A transaction that ends
+//! all edges of a list names the list.
 //!
-//! - **STORE-15.** An edge is named after its end was claimed and before its list is marked. Compaction takes the names
-//!   out of the filter. It checks every edge whose name it took or finds in the filter, in every list, clean ones too.
-//!   Names leave the filter in no other way. All other packed edges are as they were when they were packed.
+//! - **STORE-15.** An edge is named after its end was claimed and before its list is marked. A compaction moves the names
+//!   to a second filter before it takes them out of the first, and they stay there until the next compaction moves names.
+//!   It checks every edge that one of the filters names, in every list that it packs, clean ones too. In lists
+//!   that it passes over it names those edges again that are not frozen. All other packed edges are as they were when they
+//!   were packed.
 //!
-//! An edge that compaction finds still claimed goes into a tail, and every compaction checks the edges of tails.
-//! Compaction may pass over a list with a block to itself although it has taken names of the list's edges. When a later
-//! compaction packs the list, it checks all edges if the list is dirty, and by then the list is dirty: a compaction
-//! that has replaced no list gives its names back, and after any other one, the table is compacted again only when all
-//! transactions that ran at the time have ended, and so have marked their lists.
+//! Why a reader may take the packed edges that neither filter names. Suppose that the reader's snapshot does not see a
+//! packed edge of a list that the reader has found. So a transaction has ended the edge and committed before the
+//! reader's transaction began, and had named the edge before. If a compaction has moved the name since, it is
+//! in the second filter, until another compaction moves names. That one waits until the reader's transaction has ended if the first one
+//! has replaced a list (STORE-17), and otherwise finds the name in the first filter, where it was given back. If a compaction has moved
+//! the name before the reader found the list, the compaction has checked the edge, and packed it only if it had not ended.
+//!
+//! The reader looks into the first filter before the second. A name that it misses in the first was moved, and is in the
+//! second by then.
+//!
+//! An edge that compaction finds still claimed goes into a tail, and every reader checks the edges of tails.
 //!
 //! A name too many costs a check and nothing else. So a rollback takes no name back, and a filter that has become too
-//! small makes compaction slower but not wrong.
+//! small makes compaction and readers slower but not wrong.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -41,6 +49,8 @@ pub(crate) struct Ended(OnceLock<Box<Names>>);
 struct Names {
     /// A bit for every list, by its slot, and then the filter: a power of two of words.
     words: Box<[AtomicU64]>,
+    /// What the last compaction took out of `words`.
+    taken: Box<[AtomicU64]>,
     /// Where the filter begins.
     first: u32,
     /// How many bits a hash is shifted to become the number of a bit of the filter.
@@ -51,14 +61,14 @@ impl Names {
     fn new(slots: usize, changes: usize, memory: &Memory) -> Self {
         let bits = (changes * BITS_A_CHANGE).max(slots * BITS_A_SLOT).max(BITS_MIN).next_power_of_two();
         let first = slots.div_ceil(64);
-        let words: Box<[AtomicU64]> = (0..first + bits / 64).map(|_| AtomicU64::new(0)).collect();
-        let names = Names { words, first: first as u32, shift: 64 - bits.ilog2() };
+        let words = || -> Box<[AtomicU64]> { (0..first + bits / 64).map(|_| AtomicU64::new(0)).collect() };
+        let names = Names { words: words(), taken: words(), first: first as u32, shift: 64 - bits.ilog2() };
         memory.add(RecordKind::Descriptor, names.bytes());
         names
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.words)
+        size_of::<Self>() + size_of_val(&*self.words) + size_of_val(&*self.taken)
     }
 
     #[inline]
@@ -67,9 +77,34 @@ impl Names {
         (self.first as usize + (bit >> 6) as usize, 1 << (bit & 63))
     }
 
+    /// Returns true if one of the filters has the bit.
+    #[inline]
+    fn has(&self, (word, bit): (usize, u64)) -> bool {
+        // Acquire, and in this order: a bit that has left the first filter is in the second (`Names::take`).
+        self.words[word].load(Ordering::Acquire) & bit != 0 || self.taken[word].load(Ordering::Relaxed) & bit != 0
+    }
+
+    /// Moves all names to the second filter, in place of those that are there.
+    fn take(&self) {
+        for (word, taken) in self.words.iter().zip(&self.taken) {
+            let mut bits = word.load(Ordering::Acquire);
+            loop {
+                taken.store(bits, Ordering::Relaxed);
+                // Release: a reader that finds the bits gone finds them in the second filter. Acquire: its partner is the Release
+                // in `add`.
+                match bits {
+                    0 => break,
+                    _ => match word.compare_exchange(bits, 0, Ordering::AcqRel, Ordering::Acquire) {
+                        Ok(_) => break,
+                        Err(more) => bits = more,
+                    },
+                }
+            }
+        }
+    }
+
     fn add(&self, (word, bit): (usize, u64)) {
-        // Release: a compaction that takes the name sees the claim. A bit that is set may be taken just then, so it is
-        // set again.
+        // Release: who finds the name sees the claim. A bit that is set may be taken just then, so it is set again.
         self.words[word].fetch_or(bit, Ordering::Release);
     }
 }
@@ -102,25 +137,24 @@ impl Ended {
         self.0.get().map_or(0, |names| names.bytes())
     }
 
-    /// Takes all names out of the filter, into the caller's buffer.
-    pub(crate) fn take<'a>(&'a self, buffer: &'a mut Vec<u64>) -> Suspects<'a> {
-        buffer.clear();
-        let names = self.0.get().map(|names| &**names);
-        let words = names.map_or(&[][..], |names| &names.words);
-        // Acquire: its partner is the Release in `Names::add`.
-        buffer.extend(words.iter().map(|word| match word.load(Ordering::Relaxed) {
-            0 => 0,
-            _ => word.swap(0, Ordering::Acquire),
-        }));
-        Suspects { taken: buffer, names }
+    /// For the compaction of the table: moves all names to the second filter.
+    pub(crate) fn take(&self) -> Suspects<'_> {
+        let suspects = self.suspects();
+        suspects.names.into_iter().for_each(Names::take);
+        suspects
+    }
+
+    /// The edges that have to be checked. A reader that calls this, or that asks what this returns, after it has found a list
+    /// may rely on STORE-15 for the list.
+    #[inline]
+    pub(crate) fn suspects(&self) -> Suspects<'_> {
+        Suspects { names: self.0.get().map(|names| &**names) }
     }
 }
 
-/// The edges that a compaction has to check: edges whose names it took, edges named since, and edges that share a bit
-/// with one of these.
+/// The edges of a table that have to be checked: named edges, and edges that share a bit with one of these.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspects<'a> {
-    taken: &'a [u64],
     names: Option<&'a Names>,
 }
 
@@ -130,31 +164,31 @@ impl Suspects<'_> {
         self.names.is_none()
     }
 
-    #[inline]
-    fn is_named(&self, names: &Names, (word, bit): (usize, u64)) -> bool {
-        // Relaxed: a thread that names an edge passes a fence before it marks the list. Compaction passes one between
-        // setting its bit and this look.
-        (self.taken[word] | names.words[word].load(Ordering::Relaxed)) & bit != 0
-    }
-
     /// Puts the names back that were taken.
     pub(crate) fn give_back(&self) {
-        for (word, &taken) in self.names.iter().flat_map(|names| &names.words).zip(self.taken) {
+        for (word, taken) in self.names.iter().flat_map(|names| names.words.iter().zip(&names.taken)) {
+            let taken = taken.load(Ordering::Relaxed);
             if taken != 0 {
                 word.fetch_or(taken, Ordering::Release);
             }
         }
     }
 
+    /// Puts the name of an edge back that was taken.
+    pub(crate) fn name_again(&self, edge: EdgeId) {
+        self.names.iter().for_each(|names| names.add(names.bit_of(edge)));
+    }
+
     /// Returns true if all edges of the list at a slot have to be checked.
+    #[inline]
     pub(crate) fn has_list(&self, at: usize) -> bool {
-        self.names.is_some_and(|names| self.is_named(names, (at / 64, 1 << (at % 64))))
+        self.names.is_some_and(|names| names.has((at / 64, 1 << (at % 64))))
     }
 
     /// Returns true if an edge of a list that was not named has to be checked.
     #[inline]
     pub(crate) fn has(&self, edge: EdgeId) -> bool {
-        self.names.is_some_and(|names| self.is_named(names, names.bit_of(edge)))
+        self.names.is_some_and(|names| names.has(names.bit_of(edge)))
     }
 }
 
@@ -169,12 +203,12 @@ mod tests {
 
     #[test]
     fn named_edges_are_suspected_and_few_others_are() {
-        let (ended, memory, mut buffer) = (Ended::default(), Memory::new(u64::MAX), Vec::new());
-        let suspects = ended.take(&mut buffer);
+        let (ended, memory) = (Ended::default(), Memory::new(u64::MAX));
+        let suspects = ended.take();
         assert!(suspects.is_empty() && !suspects.has(edge(1)) && !suspects.has_list(1));
         (0..1_000).for_each(|n| ended.name(edge(n * 3), 1_024, 1_000, &memory));
         assert_eq!(memory.report().total_bytes(), ended.bytes() as u64);
-        let suspects = ended.take(&mut buffer);
+        let suspects = ended.take();
         assert!((0..1_000).all(|n| suspects.has(edge(n * 3))));
         let others = (0..10_000).filter(|n| n % 3 != 0 || *n >= 3_000);
         let in_vain = others.filter(|&n| suspects.has(edge(n))).count();
@@ -183,21 +217,21 @@ mod tests {
         ended.name(edge(5_000_000), 1_024, 1_000, &memory);
         ended.name_list(70, 1_024, 1_000, &memory);
         assert!(suspects.has(edge(5_000_000)) && suspects.has_list(70) && !suspects.has_list(6));
-        let suspects = ended.take(&mut buffer);
+        let suspects = ended.take();
         let is_left = suspects.has(edge(5_000_000)) && suspects.has_list(70);
         assert!(is_left, "what came after the names were taken stays for the next compaction");
         assert!((0..1_000).filter(|&n| suspects.has(edge(n * 3))).count() < 100);
         suspects.give_back();
-        assert!(ended.take(&mut buffer).has_list(70));
-        let suspects = ended.take(&mut buffer);
+        assert!(ended.take().has_list(70));
+        let suspects = ended.take();
         assert!(!suspects.has(edge(5_000_000)) && !suspects.has_list(70));
     }
 
     #[test]
     fn a_filter_that_is_too_small_suspects_more_and_misses_none() {
-        let (ended, memory, mut buffer) = (Ended::default(), Memory::new(u64::MAX), Vec::new());
+        let (ended, memory) = (Ended::default(), Memory::new(u64::MAX));
         (0..1_000).for_each(|n| ended.name(edge(n), 8, 1, &memory));
-        let suspects = ended.take(&mut buffer);
+        let suspects = ended.take();
         assert!((0..1_000).all(|n| suspects.has(edge(n))) && suspects.has(edge(12_345)));
     }
 }

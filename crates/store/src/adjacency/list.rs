@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use mangrove_graph::{EdgeId, VertexId};
 use mangrove_reclaim::Pin;
 
+use crate::adjacency::Suspects;
 use crate::adjacency::tail::{FIRST_ROW, LAST_ROW, TailArena, TailCell};
 
 /// The packed runs of one table: two parallel arrays that never change after the block is published.
@@ -41,14 +42,50 @@ impl Block {
 /// Tails up to this length are searched for an edge that ends.
 const SHORT_TAIL: u64 = 16;
 
+/// Which edges of a packed run must be checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Dirty<'a> {
+    /// None (STORE-13).
+    No,
+    /// The suspects (STORE-15).
+    Suspects(Suspects<'a>),
+    /// All.
+    Whole,
+}
+
+impl<'a> Dirty<'a> {
+    /// For the dirty list at a slot.
+    #[inline]
+    pub(super) fn of(suspects: Suspects<'a>, at: usize) -> Self {
+        // A list is marked after a name was given.
+        if suspects.is_empty() || suspects.has_list(at) { Dirty::Whole } else { Dirty::Suspects(suspects) }
+    }
+
+    /// Returns true if an edge may have to be checked.
+    #[inline]
+    pub(crate) fn is_some(&self) -> bool {
+        !matches!(self, Dirty::No)
+    }
+
+    /// Returns true if an edge must be checked.
+    #[inline]
+    pub(crate) fn has(&self, edge: EdgeId) -> bool {
+        match self {
+            Dirty::No => false,
+            Dirty::Suspects(suspects) => suspects.has(edge),
+            Dirty::Whole => true,
+        }
+    }
+}
+
 /// A list as a reader meets it.
 pub(crate) struct List<'a> {
     /// The packed part.
     pub(crate) neighbors: &'a [VertexId],
     /// Parallel to `neighbors`.
     pub(crate) edges: &'a [EdgeId],
-    /// True if packed edges must be checked.
-    pub(crate) dirty: bool,
+    /// The packed edges that must be checked.
+    pub(crate) dirty: Dirty<'a>,
     /// How many cells the tail has; each must be checked.
     pub(crate) tail_len: u64,
     /// A cursor goes on in a list of the same layout version as the one it was in.
@@ -62,7 +99,7 @@ pub(crate) struct List<'a> {
 impl<'a> List<'a> {
     /// Returns true if the whole list is packed and every snapshot sees it (STORE-13).
     pub(crate) fn is_clean(&self) -> bool {
-        !self.dirty && self.tail_len == 0
+        !self.dirty.is_some() && self.tail_len == 0
     }
 
     /// Starts loading the packed part and the beginning of the tail.
@@ -109,6 +146,23 @@ impl<'a> List<'a> {
     /// Returns true if an edge is in the tail, as far as a short look at a short tail says.
     pub(super) fn has_recently_added(&self, edge: EdgeId) -> bool {
         self.tail_len <= SHORT_TAIL && self.tail(0).any(|(_, _, other)| other == edge)
+    }
+
+    /// The packed cells from a position on, and whether they must be checked.
+    pub(crate) fn packed(&self, from: usize) -> impl Iterator<Item = (VertexId, EdgeId, bool)> + use<'a> {
+        let (dirty, from) = (self.dirty, from.min(self.neighbors.len()));
+        let cells = self.neighbors[from..].iter().copied().zip(self.edges[from..].iter().copied());
+        cells.map(move |(neighbor, edge)| (neighbor, edge, dirty.has(edge)))
+    }
+
+    /// The cells of the tail from a position on, all of which must be checked.
+    pub(crate) fn checked_tail(&self, from: u64) -> impl Iterator<Item = (VertexId, EdgeId, bool)> + use<'a> {
+        self.tail(from).map(|(_, neighbor, edge)| (neighbor, edge, true))
+    }
+
+    /// Every cell of the list, visible or not, and whether it must be checked: packed ones first.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = (VertexId, EdgeId, bool)> + use<'a> {
+        self.packed(0).chain(self.checked_tail(0))
     }
 
     /// Every cell of the list, visible or not: packed ones first.

@@ -176,7 +176,7 @@ impl AdjacencyTable {
         let header = storage.header(new, pin);
         // Not waited for, since the old header's latch is held: no descriptor names this one yet.
         let mut end = header.latch.try_lock().expect("a list that is not published is not contended");
-        for (_, neighbor, edge) in self.list_of(old, storage, pin).tail(seen.tail_len) {
+        for (_, neighbor, edge) in self.list_of(seen.at, old, storage, pin).tail(seen.tail_len) {
             header.push(&mut end, (neighbor, edge), &storage.tails, memory, pin);
         }
         new
@@ -220,7 +220,7 @@ impl AdjacencyTable {
             if descriptor & HEADER != 0 && storage.header(descriptor, pin).own.get(pin).is_some() {
                 continue;
             }
-            let list = self.list_of(descriptor, storage, pin);
+            let list = self.list_of(at, descriptor, storage, pin);
             if !list.neighbors.is_empty() {
                 needed[list.layout_version as usize % BLOCKS] = true;
             }

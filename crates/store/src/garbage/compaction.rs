@@ -99,8 +99,6 @@ struct Draft {
     dropped: Vec<EdgeId>,
     /// Cells of the list at hand that every snapshot sees.
     frozen: Vec<(VertexId, EdgeId)>,
-    /// A buffer for the names of edges that may have ended.
-    names: Vec<u64>,
     /// True if a long list with changes stays as it is, until it has more of them.
     is_some_left: bool,
 }
@@ -299,8 +297,7 @@ impl Compaction<'_> {
         let version = table.take_layout_version(pin);
         // Changes that come from here on count for the next compaction.
         table.changes.restart();
-        let mut names = std::mem::take(&mut draft.names);
-        let suspects = table.ended.take(&mut names);
+        let suspects = table.ended.take();
         draft.slots.extend(table.descriptors.slots(pin));
         for first in (0..draft.slots.len()).step_by(GROUP) {
             let group = first..draft.slots.len().min(first + GROUP);
@@ -312,11 +309,9 @@ impl Compaction<'_> {
         table.changes.keep(u32::from(draft.is_some_left));
         if draft.looked.is_empty() {
             suspects.give_back();
-            draft.names = names;
             self.give_up_empty(pin);
             return 0;
         }
-        draft.names = names;
         table.changes.set_limit(draft.looked.len(), draft.neighbors.len());
         if !draft.neighbors.is_empty() {
             table.add_block(version, Block::new(&draft.neighbors, &draft.edges), &store.memory);
@@ -364,16 +359,14 @@ impl Compaction<'_> {
     fn look(&self, at: usize, version: u32, effort: Effort, suspects: &Suspects<'_>, draft: &mut Draft, pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         let mut old = table.descriptor(at, pin);
-        // True for a long list. It is not packed in every compaction, which takes the names of ended edges.
-        let mut is_apart = false;
         if old & HEADER != 0 {
             let figures = table.figures(old, lists, pin);
             // If the version has come round to that of the list, the next compaction takes another version.
             if !self.is_due(&figures, effort) || figures.layout_version == version {
                 draft.is_some_left |= self.is_due(&figures, Effort::All);
+                self.name_again(at, old, suspects, pin);
                 return;
             }
-            is_apart = figures.is_apart;
         }
         if !is_clean_run(old) {
             old = table.begin_compaction(at, self.store.space(), pin);
@@ -381,9 +374,9 @@ impl Compaction<'_> {
         if old == 0 {
             return;
         }
-        let list = table.list_of(old, lists, pin);
+        let list = table.list_of(at, old, lists, pin);
         let (first, first_young) = (draft.neighbors.len(), draft.young.len());
-        let is_checked_whole = (is_apart && list.dirty) || suspects.has_list(at);
+        let is_checked_whole = suspects.has_list(at);
         self.draft_cells(&list, (!is_checked_whole).then_some(suspects), draft, pin);
         let seen = Seen { at, descriptor: old, tail_len: list.tail_len, new_layout: version };
         let (mut run, mut own) = (first..draft.neighbors.len(), None);
@@ -394,6 +387,20 @@ impl Compaction<'_> {
             draft.edges.truncate(first);
         }
         draft.looked.push(Looked { seen, run, own, young: first_young..draft.young.len() });
+    }
+
+    /// For a list that stays as it is: puts the names back of its packed edges that are not frozen (STORE-15).
+    fn name_again(&self, at: usize, descriptor: u64, suspects: &Suspects<'_>, pin: &Pin) {
+        let list = self.table.list_of(at, descriptor, &self.tablet.lists, pin);
+        // Clean lists too: the transaction that gave the name may mark the list only then.
+        let is_whole = suspects.has_list(at);
+        let is_suspect = |edge: &&EdgeId| is_whole || suspects.has(**edge);
+        list.edges.iter().filter(is_suspect).for_each(|edge| self.prefetch_version(*edge, pin));
+        for &edge in list.edges.iter().filter(is_suspect) {
+            if !matches!(self.store.standing(pin, edge, self.reached.oldest_snapshot), Standing::Frozen) {
+                suspects.name_again(edge);
+            }
+        }
     }
 
     /// Drafts the run and the tail of a list. Checks all edges of the tail, and the suspects of the run; without

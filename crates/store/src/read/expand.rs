@@ -173,7 +173,7 @@ impl<'a> Expander<'a> {
 
     /// Copies a list from a position on. Returns true if the list is done, and the position reached.
     fn copy(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
-        let (done, position) = if list.dirty {
+        let (done, position) = if list.dirty.is_some() {
             self.copy_dirty(list, row, position, out)
         } else {
             self.copy_clean(list, row, position, out)
@@ -204,8 +204,7 @@ impl<'a> Expander<'a> {
 
     fn copy_dirty(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
         let from = (position as usize).min(list.neighbors.len());
-        let cells = list.neighbors[from..].iter().copied().zip(list.edges[from..].iter().copied());
-        match self.copy_visible(cells, row, out) {
+        match self.copy_visible(list.packed(from), row, out) {
             Some(number) => (false, position + number + 1),
             None => (true, position.max(list.neighbors.len() as u64)),
         }
@@ -213,8 +212,7 @@ impl<'a> Expander<'a> {
 
     fn copy_tail(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
         let packed = list.neighbors.len() as u64;
-        let cells = list.tail(position - packed).map(|(_, neighbor, edge)| (neighbor, edge));
-        match self.copy_visible(cells, row, out) {
+        match self.copy_visible(list.checked_tail(position - packed), row, out) {
             Some(number) => (false, position + number + 1),
             None => (true, packed + list.tail_len),
         }
@@ -223,7 +221,7 @@ impl<'a> Expander<'a> {
     /// Copies the cells whose edges are visible. If the limit was reached, returns the number of the last cell copied.
     fn copy_visible(
         &self,
-        cells: impl Iterator<Item = (VertexId, EdgeId)>,
+        cells: impl Iterator<Item = (VertexId, EdgeId, bool)>,
         row: u32,
         out: &mut Expansion,
     ) -> Option<u64> {
@@ -244,11 +242,11 @@ impl<'a> Expander<'a> {
 impl StoreView<'_> {
     /// The number of visible edges in a list.
     pub(super) fn count_list(&self, pin: &Pin, list: &List<'_>) -> u64 {
-        let packed = match list.dirty {
+        let packed = match list.dirty.is_some() {
             false => list.neighbors.len() as u64,
-            true => self.count_visible(pin, list.neighbors.iter().copied().zip(list.edges.iter().copied())),
+            true => self.count_visible(pin, list.packed(0)),
         };
-        packed + self.count_visible(pin, list.tail(0).map(|(_, neighbor, edge)| (neighbor, edge)))
+        packed + self.count_visible(pin, list.checked_tail(0))
     }
 }
 
@@ -314,10 +312,13 @@ impl PageDegrees<'_> {
         let sums = &mut out[start..];
         each_table(self.page, direction, labels, |_, table| {
             let offsets = vertices.iter().map(|id| id.offset());
+            let list = |row: usize, descriptor| {
+                table.list_of(vertices[row].offset(), descriptor, &self.tablet.lists, self.pin)
+            };
             table.each_descriptor(offsets, self.pin, |row, descriptor| {
                 sums[row] += match clean_run_len(descriptor) {
                     Some(len) => len as u64,
-                    None => self.view.count_list(self.pin, &table.list_of(descriptor, &self.tablet.lists, self.pin)),
+                    None => self.view.count_list(self.pin, &list(row, descriptor)),
                 };
             });
             true

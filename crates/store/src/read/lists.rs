@@ -100,7 +100,7 @@ impl StoreView<'_> {
             list.cells().for_each(|(neighbor, edge)| each(neighbor, edge));
             return;
         }
-        self.each_visible(pin, list.cells(), |_, neighbor, edge| {
+        self.each_visible(pin, list.candidates(), |_, neighbor, edge| {
             each(neighbor, edge);
             true
         });

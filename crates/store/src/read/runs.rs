@@ -3,7 +3,8 @@
 //! A table of lists is shown in *pieces*:
 //!
 //! - Clean lists whose packed runs are adjacent in memory are one piece, which consists of slices of their block.
-//! - Lists with a tail or with ended edges are filtered into a buffer. Neighboring ones are one piece of that buffer.
+//! - Lists with a tail or with ended edges are filtered into a buffer. Of their edges, those are checked that may have ended
+//!   (STORE-15), and those in tails. Neighboring ones are one piece of that buffer.
 //!
 //! So a clean table is one piece. A vertex whose list is not clean costs a copy of the list, and at most two pieces
 //! more. If slots of the page were used again, a piece has the generations of its vertices.
@@ -21,7 +22,7 @@ use mangrove_reclaim::{Pin, epoch};
 
 use smallvec::SmallVec;
 
-use crate::adjacency::{AdjacencyTable, List, follow_runs, is_clean_run};
+use crate::adjacency::{AdjacencyTable, Dirty, List, Suspects, follow_runs, is_clean_run};
 use crate::page::{PAGE_SLOTS, PageCore, Tablet, VertexPage};
 use crate::read::view::StoreView;
 
@@ -67,6 +68,8 @@ struct FilteredRuns {
     neighbors: Vec<VertexId>,
     /// Parallel to `neighbors`.
     edges: Vec<EdgeId>,
+    /// Positions in a run of the edges that must be checked.
+    suspects: Vec<u32>,
 }
 
 /// One call of [`for_each`].
@@ -117,8 +120,8 @@ impl<'a> TableLists<'a> {
         if self.generations.is_empty() { runs } else { runs.of_generations(&self.generations[first..]) }
     }
 
-    fn list(&self, word: u64) -> List<'a> {
-        self.table.list_of(word, &self.tablet.lists, self.pin)
+    fn list(&self, at: usize, word: u64) -> List<'a> {
+        self.table.list_of(at, word, &self.tablet.lists, self.pin)
     }
 }
 
@@ -196,7 +199,7 @@ impl AdjacencyWalk<'_, '_> {
                 self.show_filtered(lists)?;
                 return Ok(at);
             }
-            let list = lists.list(words[at]);
+            let list = lists.list(at, words[at]);
             if list.is_clean() {
                 // The run of a long list is a piece of its own.
                 self.show_filtered(lists)?;
@@ -213,7 +216,7 @@ impl AdjacencyWalk<'_, '_> {
 
     /// Shows the filtered lists, and empties the buffer.
     fn show_filtered(&mut self, lists: &TableLists<'_>) -> Result<()> {
-        let FilteredRuns { first, ends, neighbors, edges } = &mut self.filtered;
+        let FilteredRuns { first, ends, neighbors, edges, .. } = &mut self.filtered;
         if ends.is_empty() {
             return Ok(());
         }
@@ -228,17 +231,18 @@ impl AdjacencyWalk<'_, '_> {
     /// slot up to which it has done so.
     fn load_ahead(&self, lists: &TableLists<'_>, words: &[u64], from: usize) -> usize {
         let storage = &lists.tablet.lists;
-        let mut headers: SmallVec<[u64; AHEAD_LISTS]> = SmallVec::new();
+        let mut headers: SmallVec<[(usize, u64); AHEAD_LISTS]> = SmallVec::new();
         let mut at = from;
         while at < words.len() && headers.len() < AHEAD_LISTS {
             if !is_clean_run(words[at]) {
                 storage.prefetch(words[at], lists.pin);
-                headers.push(words[at]);
+                headers.push((at, words[at]));
             }
             at += 1;
         }
         if let [_, _, ..] = headers[..] {
-            let tails: SmallVec<[List<'_>; AHEAD_LISTS]> = headers.iter().map(|word| lists.list(*word)).collect();
+            let tails: SmallVec<[List<'_>; AHEAD_LISTS]> =
+                headers.iter().map(|&(at, word)| lists.list(at, word)).collect();
             tails.iter().for_each(List::prefetch);
             let edges = || tails.iter().flat_map(|list| list.tail(0).take(AHEAD_CELLS));
             edges().filter_map(|(_, _, edge)| self.view.store.edge_core(edge)).for_each(PageCore::prefetch);
@@ -255,17 +259,54 @@ impl AdjacencyWalk<'_, '_> {
 impl FilteredRuns {
     /// Adds the visible edges of a list, as the run of the next vertex.
     fn filter(&mut self, view: &StoreView<'_>, pin: &Pin, list: &List<'_>) {
-        if list.dirty {
-            self.take_visible(view, pin, list.cells());
-        } else {
-            self.neighbors.extend_from_slice(list.neighbors);
-            self.edges.extend_from_slice(list.edges);
-            self.take_visible(view, pin, list.tail(0).map(|(_, neighbor, edge)| (neighbor, edge)));
+        match list.dirty {
+            Dirty::No => self.take_run(list, 0..list.edges.len()),
+            Dirty::Suspects(suspects) => self.take_but_ended(view, pin, list, &suspects),
+            Dirty::Whole => self.take_visible(view, pin, list.packed(0)),
         }
+        self.take_visible(view, pin, list.checked_tail(0));
         self.ends.push(self.neighbors.len() as u32);
     }
 
-    fn take_visible(&mut self, view: &StoreView<'_>, pin: &Pin, cells: impl Iterator<Item = (VertexId, EdgeId)>) {
+    /// Takes a part of the packed run as it is.
+    fn take_run(&mut self, list: &List<'_>, part: Range<usize>) {
+        self.neighbors.extend_from_slice(&list.neighbors[part.clone()]);
+        self.edges.extend_from_slice(&list.edges[part]);
+    }
+
+    /// Takes the packed run without the suspects that are not visible.
+    fn take_but_ended(&mut self, view: &StoreView<'_>, pin: &Pin, list: &List<'_>, suspects: &Suspects<'_>) {
+        let mut checked = std::mem::take(&mut self.suspects);
+        let mut taken = 0;
+        let positions = list.edges.iter().enumerate().filter(|(_, edge)| suspects.has(**edge));
+        let mut positions = positions.map(|(at, _)| at as u32);
+        loop {
+            checked.clear();
+            checked.extend(positions.by_ref().take(AHEAD_LISTS));
+            if checked.is_empty() {
+                break;
+            }
+            let edge = |at: &u32| list.edges[*at as usize];
+            // Each step for all of them, so that their misses overlap.
+            let core = |at: &u32| view.store.edge_core(edge(at));
+            checked.iter().filter_map(core).for_each(PageCore::prefetch);
+            checked.iter().for_each(|at| {
+                if let Some(core) = core(at) {
+                    core.prefetch_version(pin, edge(at).offset());
+                }
+            });
+            for at in &checked {
+                if !view.sees_edge(pin, edge(at)) {
+                    self.take_run(list, taken..*at as usize);
+                    taken = *at as usize + 1;
+                }
+            }
+        }
+        self.take_run(list, taken..list.edges.len());
+        self.suspects = checked;
+    }
+
+    fn take_visible(&mut self, view: &StoreView<'_>, pin: &Pin, cells: impl Iterator<Item = (VertexId, EdgeId, bool)>) {
         view.each_visible(pin, cells, |_, neighbor, edge| {
             self.neighbors.push(neighbor);
             self.edges.push(edge);

@@ -1,6 +1,6 @@
 //! The visibility of the edges of a list to a snapshot, many edges at a time.
 //!
-//! A cell of a tail or of a dirty run names an edge, and the edge's version words decide. They are three steps away:
+//! A cell of a tail or a suspect of a dirty run (STORE-15) names an edge, and the edge's version words decide. They are three steps away:
 //! page, array of words, word. In a large graph each step is a cache miss, and the edges of one list lie anywhere. So
 //! this module takes each step for a batch of cells before the next step, and the misses overlap.
 //!
@@ -17,43 +17,51 @@ use crate::read::view::StoreView;
 /// How many cells are looked up together: about as many misses as a processor core keeps in flight.
 const TOGETHER: usize = 16;
 
-/// A cell, and the page of its edge if there is one.
+/// A cell, and the page of its edge if the cell must be checked and there is one.
 struct Cell<'a> {
     neighbor: VertexId,
     edge: EdgeId,
+    is_checked: bool,
     core: Option<&'a PageCore>,
 }
 
 impl Cell<'_> {
     fn is_seen(&self, view: &StoreView<'_>, pin: &Pin) -> bool {
-        let at = self.edge.offset();
-        self.core.is_some_and(|core| {
-            at < core.capacity()
-                && core.generation(at) == self.edge.generation()
-                && core.visible_under(pin, at, &view.snapshot)
-        })
+        !self.is_checked || self.core.is_some_and(|core| view.sees_edge_of(core, pin, self.edge))
     }
 }
 
 impl StoreView<'_> {
-    /// Calls `each` with number, neighbor and edge of the cells whose edges are visible, until it returns false.
+    /// Returns true if the snapshot sees an edge that a cell names.
+    #[inline]
+    pub(crate) fn sees_edge(&self, pin: &Pin, edge: EdgeId) -> bool {
+        self.store.edge_core(edge).is_some_and(|core| self.sees_edge_of(core, pin, edge))
+    }
+
+    fn sees_edge_of(&self, core: &PageCore, pin: &Pin, edge: EdgeId) -> bool {
+        let at = edge.offset();
+        at < core.capacity() && core.generation(at) == edge.generation() && core.visible_under(pin, at, &self.snapshot)
+    }
+
+    /// Calls `each` with number, neighbor and edge of the cells whose edges are visible, until it returns false. Each cell comes
+    /// with the answer whether it must be checked.
     #[inline]
     pub(crate) fn each_visible(
         &self,
         pin: &Pin,
-        mut cells: impl Iterator<Item = (VertexId, EdgeId)>,
+        mut cells: impl Iterator<Item = (VertexId, EdgeId, bool)>,
         mut each: impl FnMut(u64, VertexId, EdgeId) -> bool,
     ) {
         let mut batch: SmallVec<[Cell<'_>; TOGETHER]> = SmallVec::new();
         let mut number = 0;
         loop {
             batch.clear();
-            for (neighbor, edge) in cells.by_ref().take(TOGETHER) {
-                let core = self.store.edge_core(edge);
+            for (neighbor, edge, is_checked) in cells.by_ref().take(TOGETHER) {
+                let core = if is_checked { self.store.edge_core(edge) } else { None };
                 if let Some(core) = core {
                     core.prefetch();
                 }
-                batch.push(Cell { neighbor, edge, core });
+                batch.push(Cell { neighbor, edge, is_checked, core });
             }
             if batch.is_empty() {
                 return;
@@ -73,7 +81,7 @@ impl StoreView<'_> {
     }
 
     /// How many of these edges are visible.
-    pub(crate) fn count_visible(&self, pin: &Pin, cells: impl Iterator<Item = (VertexId, EdgeId)>) -> u64 {
+    pub(crate) fn count_visible(&self, pin: &Pin, cells: impl Iterator<Item = (VertexId, EdgeId, bool)>) -> u64 {
         let mut count = 0;
         self.each_visible(pin, cells, |_, _, _| {
             count += 1;

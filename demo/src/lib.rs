@@ -1,18 +1,17 @@
-//! The program of `make demo`: loads a sample graph, runs traversals of rising difficulty and two transactions, and
-//! prints tables with timings. It exits with 0 only if every query runs and the transactions have the expected results.
+//! `mangrove demo`: loads a sample graph, runs traversals of rising difficulty and two transactions, and prints tables
+//! with timings. It succeeds only if every query runs and the transactions have the expected results.
 //!
-//! Usage: `mangrove-demo [DIRECTORY]`. The directory is the one that `demo/fetch.py` filled. Without it, or if it is
-//! empty, the program generates the graph.
+//! It is no program of its own, because linking a second one takes some minutes in release mode.
 
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod sample;
 mod transactions;
 mod traversals;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,17 +23,13 @@ use sample::Sample;
 
 const MAPPING: &str = include_str!("../../mappings/us-flights.toml");
 
-fn main() -> ExitCode {
-    match run(std::env::args_os().nth(1).map(PathBuf::from), &mut io::stdout().lock()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run(folder: Option<PathBuf>, out: &mut dyn Write) -> Result<()> {
+/// Runs the demo, and prints to `out`. The folder is the one that `demo/fetch.py` filled. Without it, or if it is empty, the
+/// graph is generated.
+///
+/// # Errors
+///
+/// If a query fails, if a transaction has an unexpected result, or if `out` takes no more.
+pub fn run(folder: Option<PathBuf>, out: &mut dyn Write) -> Result<()> {
     let sample = Sample::find(folder)?;
     writeln!(out, "{}\n", sample.description())?;
     let db = Database::in_memory();
