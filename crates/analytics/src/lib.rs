@@ -13,7 +13,10 @@
 //! | [`team`] | the threads that work on an algorithm |
 //! | [`numbering`] | positions of vertices: small dense numbers |
 //! | [`projection`] | the neighbors of all vertices as positions |
-//! | `simple` | sorted rows, for algorithms that intersect them |
+//! | `simple`, `ranked` | sorted rows, for algorithms that intersect them; of ranks by degree |
+//! | `modularity` | levels of communities, and moves between them |
+//! | `hash`, `tally` | numbers that look random; sums by small numbers |
+//! | `worklist` | work that brings more work, without levels |
 //! | [`algorithm`] | the algorithms, one a file |
 //! | [`registry`] | the algorithms by name, with their options |
 //! | [`verify`] | for each algorithm another one, plain and sequential, that finds the same |
@@ -26,13 +29,18 @@
 pub mod algorithm;
 #[allow(unsafe_code)]
 mod gang;
+mod hash;
+mod modularity;
 pub mod numbering;
 pub mod projection;
+mod ranked;
 pub mod registry;
 mod simple;
 mod sync;
+mod tally;
 pub mod team;
 pub mod verify;
+mod worklist;
 
 pub use numbering::Numbering;
 pub use projection::{Orientation, Projection, ProjectionOptions};

@@ -4,7 +4,16 @@
 
 pub mod bfs;
 pub mod cdlp;
+pub mod coloring;
+pub mod forest;
+pub mod k_core;
+pub mod k_truss;
 pub mod lcc;
+pub mod leiden;
+pub mod louvain;
+pub mod matching;
 pub mod pagerank;
+pub mod scc;
 pub mod sssp;
+pub mod triangles;
 pub mod wcc;

@@ -7,13 +7,14 @@
 //! |---|---|
 //! | `given` | options, and how they are read |
 //! | `output` | what algorithms find: columns |
-//! | `paths`, `centrality`, `community` | the algorithms of these kinds |
+//! | `paths`, `centrality`, `community`, `structure` | the algorithms of these kinds |
 
 mod centrality;
 mod community;
 mod given;
 mod output;
 mod paths;
+mod structure;
 
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
 
@@ -51,8 +52,23 @@ pub struct StateBytes {
 }
 
 /// All algorithms, by their names.
-pub const ALGORITHMS: &[&AlgorithmInfo] =
-    &[&paths::BFS, &community::CDLP, &community::LCC, &centrality::PAGERANK, &paths::SSSP, &community::WCC];
+pub const ALGORITHMS: &[&AlgorithmInfo] = &[
+    &paths::BFS,
+    &community::CDLP,
+    &structure::COLORING,
+    &structure::FOREST,
+    &structure::K_CORE,
+    &structure::K_TRUSS,
+    &community::LCC,
+    &community::LEIDEN,
+    &community::LOUVAIN,
+    &structure::MATCHING,
+    &centrality::PAGERANK,
+    &community::SCC,
+    &paths::SSSP,
+    &structure::TRIANGLES,
+    &community::WCC,
+];
 
 /// The options that every algorithm has.
 pub const COMMON: &[OptionInfo] = &[
@@ -75,6 +91,14 @@ const DIRECTED: OptionInfo = OptionInfo {
 
 const SOURCE: OptionInfo =
     OptionInfo { name: "source", allowed: "the id of a vertex", default: None, meaning: "the vertex to begin at" };
+
+/// Of algorithms with random choices.
+const SEED: OptionInfo = OptionInfo {
+    name: "seed",
+    allowed: "a whole number from 0 on",
+    default: Some("0"),
+    meaning: "decides the random choices: the same seed finds the same",
+};
 
 /// The column of the vertex that a row is about.
 const OF_VERTEX: ColumnInfo = ColumnInfo { name: VERTEX, kind: ColumnKind::Vertices, meaning: "the vertex" };

@@ -4,15 +4,17 @@
 //!
 //! | file | verifies |
 //! |---|---|
-//! | `centrality`, `community`, `paths` | the algorithms of these kinds |
+//! | `centrality`, `community`, `paths`, `structure` | the algorithms of these kinds |
 
 mod centrality;
 mod community;
 mod paths;
+mod structure;
 
 pub use self::centrality::*;
 pub use self::community::*;
 pub use self::paths::*;
+pub use self::structure::*;
 
 use crate::projection::Projection;
 
