@@ -12,7 +12,7 @@
 //! | `gang`, `sync` | phases of numbered parts, which helpers may join; their primitives |
 //! | [`team`] | the threads that work on an algorithm |
 //! | [`numbering`] | positions of vertices: small dense numbers |
-//! | [`projection`] | the neighbors of all vertices as positions |
+//! | [`projection`], `page_rows` | the neighbors of all vertices as positions; those of a page |
 //! | `simple`, `ranked` | sorted rows, for algorithms that intersect them; of ranks by degree |
 //! | `modularity` | levels of communities, and moves between them |
 //! | `hash`, `tally` | numbers that look random; sums by small numbers |
@@ -32,6 +32,7 @@ mod gang;
 mod hash;
 mod modularity;
 pub mod numbering;
+mod page_rows;
 pub mod projection;
 mod ranked;
 pub mod registry;
@@ -43,5 +44,5 @@ pub mod verify;
 mod worklist;
 
 pub use numbering::Numbering;
-pub use projection::{Orientation, Projection, ProjectionOptions};
+pub use projection::{Orientation, Projection, ProjectionOptions, Refreshed};
 pub use team::Team;

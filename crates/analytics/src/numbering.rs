@@ -1,119 +1,129 @@
 //! Positions: numbers below 2³² for the vertices of a moment, so that an algorithm keeps its state in arrays.
 //!
 //! Every page of vertices has 1,024 positions in a row, whether its slots have vertices or not. So a position is found from an
-//! id by one look into a table of pages, and slots without a vertex are *holes*. Pages are numbered tablet by tablet, and by
-//! their numbers within a tablet: positions ascend as ids do.
+//! id by one look into a table of pages, and slots without a vertex are *holes*. The number of a page in the order of positions is
+//! its *ordinal*. A new numbering gives ordinals in the order of ids. When it is refreshed, pages keep their ordinals, and new
+//! pages get the next ones.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use mangrove_graph::{Error, GraphView, LabelFilter, PAGE_SLOTS, Result, ScanCursor, Share, TabletId, VertexId};
+use mangrove_graph::{Error, PAGE_SLOTS, Result, VertexId, VertexPage};
 
-/// Vertices that are scanned at a time.
-const SCANNED: usize = 1 << 14;
+/// The positions of a page.
+pub(crate) const SLOTS: usize = PAGE_SLOTS as usize;
 /// In the table of pages: a page without positions.
 const NO_PAGE: u32 = u32::MAX;
 /// The most pages: positions have 32 bits, and the last one means that there is none.
-const PAGES_MAX: usize = (u32::MAX / PAGE_SLOTS as u32) as usize;
+const PAGES_MAX: usize = u32::MAX as usize / SLOTS;
+/// Words of the bits of a page.
+const WORDS: usize = SLOTS / 64;
 
 /// The position of no vertex.
 pub const NO_POSITION: u32 = u32::MAX;
 
-/// The positions of the vertices of a moment.
+/// The vertices of a page.
 #[derive(Clone, Debug)]
+pub(crate) struct PageVertices {
+    /// A bit for each slot.
+    present: [u64; WORDS],
+    /// The generation of each slot; empty if all are 0.
+    generations: Arc<[u16]>,
+}
+
+impl PageVertices {
+    /// These vertices of one page.
+    pub(crate) fn of(vertices: &[VertexId]) -> Self {
+        let mut present = [0; WORDS];
+        vertices.iter().for_each(|id| present[id.offset() / 64] |= 1 << (id.offset() % 64));
+        let mut generations = Vec::new();
+        if vertices.iter().any(|id| id.generation() != 0) {
+            generations.resize(SLOTS, 0);
+            vertices.iter().for_each(|id| generations[id.offset()] = id.generation());
+        }
+        PageVertices { present, generations: generations.into() }
+    }
+}
+
+/// The positions of the vertices of a moment.
+#[derive(Clone, Debug, Default)]
 pub struct Numbering {
-    /// For each tablet, the number of each of its pages in the order of positions, or [`NO_PAGE`].
-    ordinals: Vec<Vec<u32>>,
-    /// For each page, the first position of its vertices as an id, of generation 0.
+    /// Where the pages of each tablet begin in `ordinals`, and where the last ones end.
+    starts: Vec<u32>,
+    /// By tablet, and by the number of a page in it, the page's ordinal, or [`NO_PAGE`].
+    ordinals: Vec<u32>,
+    /// By ordinal, the id of a page's first slot, in its first generation.
     pages: Vec<VertexId>,
-    /// For each page, the generations of its vertices; empty if all are 0.
-    generations: Vec<Vec<u16>>,
+    /// By ordinal, as in [`PageVertices`].
+    generations: Vec<Arc<[u16]>>,
     /// A bit for each position.
     present: Vec<u64>,
     count: u64,
-    /// For each tablet, its positions.
-    tablets: Vec<Range<u32>>,
 }
 
 impl Numbering {
-    /// Numbers the vertices of these labels.
+    /// Gives these pages ordinals, those of `old` first. No vertex is present until its page is set.
     ///
     /// # Errors
     ///
-    /// If there are more than four billion positions, or if the view fails.
-    pub fn of(view: &dyn GraphView, labels: &LabelFilter) -> Result<Self> {
-        let (mut cursor, mut ids) = (ScanCursor::default(), Vec::new());
-        let mut numbering = Numbering {
-            ordinals: Vec::new(),
-            pages: Vec::new(),
-            generations: Vec::new(),
-            present: Vec::new(),
-            count: 0,
-            tablets: Vec::new(),
-        };
-        loop {
-            ids.clear();
-            let is_end = view.scan_vertices(labels, Share::ALL, &mut cursor, SCANNED, &mut ids)?;
-            for &id in &ids {
-                numbering.add(id)?;
-            }
-            if is_end {
-                return Ok(numbering);
-            }
+    /// If there are more than four billion positions.
+    pub(crate) fn of_pages(old: Option<&Numbering>, pages: &[VertexPage]) -> Result<Self> {
+        let mut numbering = old.cloned().unwrap_or_default();
+        let is_new = |page: &&VertexPage| old.is_none_or(|old| old.ordinal(page.first).is_none());
+        let new: Vec<VertexId> = pages.iter().filter(is_new).map(|page| page.first).collect();
+        numbering.pages.extend(new);
+        let count = numbering.pages.len();
+        if count > PAGES_MAX {
+            return Err(Error::unsupported("the graph has more than four billion places for vertices"));
         }
+        numbering.generations.resize_with(count, Arc::default);
+        numbering.present.resize(count * WORDS, 0);
+        // The table: of each tablet as many entries as its last page needs.
+        let tablets = numbering.pages.iter().map(|first| usize::from(first.tablet().0) + 1).max().unwrap_or_default();
+        let mut lengths = vec![0_u32; tablets];
+        for first in &numbering.pages {
+            let length = &mut lengths[usize::from(first.tablet().0)];
+            *length = (*length).max(first.page() as u32 + 1);
+        }
+        numbering.starts = vec![0];
+        for length in lengths {
+            numbering.starts.push(numbering.starts[numbering.starts.len() - 1] + length);
+        }
+        numbering.ordinals = vec![NO_PAGE; numbering.starts[tablets] as usize];
+        for (ordinal, first) in numbering.pages.iter().enumerate() {
+            let at = numbering.starts[usize::from(first.tablet().0)] as usize + first.page();
+            numbering.ordinals[at] = ordinal as u32;
+        }
+        Ok(numbering)
     }
 
-    /// Adds a vertex. Those of a page follow one another.
-    fn add(&mut self, id: VertexId) -> Result<()> {
-        let base = VertexId::from_bits(id.with_generation(0).to_bits() - id.offset() as u64);
-        if self.pages.last() != Some(&base) {
-            if self.pages.len() == PAGES_MAX {
-                return Err(Error::unsupported("the graph has more than four billion places for vertices"));
-            }
-            let tablet = usize::from(id.tablet().0);
-            if self.ordinals.len() <= tablet {
-                self.ordinals.resize_with(tablet + 1, Vec::new);
-                self.tablets.resize(tablet + 1, 0..0);
-            }
-            let ordinals = &mut self.ordinals[tablet];
-            if ordinals.len() <= id.page() {
-                ordinals.resize(id.page() + 1, NO_PAGE);
-            }
-            let ordinal = self.pages.len() as u32;
-            ordinals[id.page()] = ordinal;
-            let range = &mut self.tablets[tablet];
-            if range.start == range.end {
-                range.start = ordinal * PAGE_SLOTS as u32;
-            }
-            range.end = (ordinal + 1) * PAGE_SLOTS as u32;
-            self.pages.push(base);
-            self.generations.push(Vec::new());
-            self.present.resize(self.pages.len() * (PAGE_SLOTS / 64) as usize, 0);
-        }
-        if id.generation() != 0 {
-            let generations = self.generations.last_mut().expect("a page was added");
-            generations.resize(PAGE_SLOTS as usize, 0);
-            generations[id.offset()] = id.generation();
-        }
-        let position = (self.pages.len() as u32 - 1) * PAGE_SLOTS as u32 + id.offset() as u32;
-        self.present[position as usize / 64] |= 1 << (position % 64);
-        self.count += 1;
-        Ok(())
+    /// Replaces the vertices of a page.
+    pub(crate) fn set_page(&mut self, ordinal: usize, vertices: PageVertices) {
+        let words = &mut self.present[ordinal * WORDS..(ordinal + 1) * WORDS];
+        let count = |words: &[u64]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        self.count = self.count - count(words) + count(&vertices.present);
+        words.copy_from_slice(&vertices.present);
+        self.generations[ordinal] = vertices.generations;
+    }
+
+    /// The ordinal of the page of an id.
+    #[inline]
+    pub(crate) fn ordinal(&self, id: VertexId) -> Option<usize> {
+        let tablet = usize::from(id.tablet().0);
+        let (start, end) = (*self.starts.get(tablet)?, *self.starts.get(tablet + 1)?);
+        let at = start as usize + id.page();
+        let ordinal = *self.ordinals.get(at).filter(|_| at < end as usize)?;
+        (ordinal != NO_PAGE).then_some(ordinal as usize)
     }
 
     /// The number of positions, holes included.
     pub fn positions(&self) -> u32 {
-        self.pages.len() as u32 * PAGE_SLOTS as u32
+        (self.pages.len() * SLOTS) as u32
     }
 
     /// The number of vertices.
     pub fn vertex_count(&self) -> u64 {
         self.count
-    }
-
-    /// The tablets with vertices, and their positions, ascending.
-    pub fn tablets(&self) -> impl Iterator<Item = (TabletId, Range<u32>)> + '_ {
-        let numbered = self.tablets.iter().enumerate().filter(|(_, range)| range.start < range.end);
-        numbered.map(|(tablet, range)| (TabletId(tablet as u16), range.clone()))
     }
 
     /// Returns true if a position is that of a vertex.
@@ -130,17 +140,13 @@ impl Numbering {
     /// The position of a place; [`NO_POSITION`] if its page has none. The generation does not count.
     #[inline]
     pub fn position(&self, id: VertexId) -> u32 {
-        let ordinals = self.ordinals.get(usize::from(id.tablet().0));
-        match ordinals.and_then(|ordinals| ordinals.get(id.page())) {
-            Some(&ordinal) if ordinal != NO_PAGE => ordinal * PAGE_SLOTS as u32 + id.offset() as u32,
-            _ => NO_POSITION,
-        }
+        self.ordinal(id).map_or(NO_POSITION, |ordinal| (ordinal * SLOTS + id.offset()) as u32)
     }
 
     /// The vertex at a position. Panics if it is none of [`Numbering::positions`].
     #[inline]
     pub fn vertex(&self, position: u32) -> VertexId {
-        let (page, offset) = (position as usize / PAGE_SLOTS as usize, position as usize % PAGE_SLOTS as usize);
+        let (page, offset) = (position as usize / SLOTS, position as usize % SLOTS);
         let id = VertexId::from_bits(self.pages[page].to_bits() + offset as u64);
         match self.generations[page].get(offset) {
             Some(&generation) => id.with_generation(generation),
@@ -150,8 +156,8 @@ impl Numbering {
 
     /// The bytes that the numbering holds.
     pub fn bytes(&self) -> u64 {
-        let ordinals: usize = self.ordinals.iter().map(|ordinals| ordinals.len() * 4 + 24).sum();
-        let generations: usize = self.generations.iter().map(|generations| generations.len() * 2 + 24).sum();
-        (ordinals + generations + self.pages.len() * 8 + self.present.len() * 8 + self.tablets.len() * 8) as u64
+        let generations: usize = self.generations.iter().map(|generations| generations.len() * 2 + 32).sum();
+        let tables = (self.starts.len() + self.ordinals.len()) * 4;
+        (generations + tables + self.pages.len() * 8 + self.present.len() * 8) as u64
     }
 }

@@ -1,24 +1,23 @@
 //! A projection: the neighbors of all vertices of a moment, as positions in compressed rows.
 //!
-//! Chosen vertices and edges, each edge once or in both directions, with a weight or without. A projection is made in two walks over
-//! the lists of the graph: the first counts, the second copies. Rows are grouped by tablets, so tablets are counted and copied
-//! side by side, each into its own part of the arrays.
+//! Chosen vertices and edges, each edge once or in both directions, with a weight or without. The rows of a page of vertices are one
+//! array, which a thread reads in one walk (`page_rows`). So pages are read side by side, and a projection is
+//! *refreshed* by reading only the pages with other vertices or lists than before: it shares the arrays of all others with the old one.
 //!
-//! Memory: 4 bytes a cell and 8 a position for each direction, and 8 a cell more with weights. A *cell* is an entry of a row:
-//! an edge that is kept in both directions has two.
+//! Memory: 4 bytes a cell and 4 a position for each direction, and 8 a cell more with weights or with edges. A *cell* is an entry of a
+//! row: an edge that is kept in both directions has two.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use mangrove_graph::{
-    AdjacencyRequest, Direction, EdgeId, Error, GraphView, KeyId, LabelFilter, Numbers, Result, ScanCursor, Share,
-    TabletId,
-};
+use mangrove_graph::{Direction, EdgeId, GraphView, KeyId, LabelFilter, Result, VertexPage};
 
-use crate::numbering::{NO_POSITION, Numbering};
+use crate::numbering::{Numbering, SLOTS};
+use crate::page_rows::{Page, PageReader, PageRows};
 use crate::team::Team;
 
 /// Cells and positions of a part of a phase, about: 0.1 ms of work.
-const PART_WORK: u64 = 1 << 14;
+pub(crate) const PART_WORK: usize = 1 << 14;
 
 /// Which rows a projection has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +30,7 @@ pub enum Orientation {
 }
 
 /// What a projection is made of.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ProjectionOptions {
     /// The labels of the vertices.
     pub vertices: LabelFilter,
@@ -43,6 +42,8 @@ pub struct ProjectionOptions {
     pub weight: Option<KeyId>,
     /// The weight of an edge without the property.
     pub default_weight: f64,
+    /// Whether cells name their edges.
+    pub names_edges: bool,
 }
 
 impl Default for ProjectionOptions {
@@ -53,37 +54,47 @@ impl Default for ProjectionOptions {
             orientation: Orientation::Directed,
             weight: None,
             default_weight: 1.0,
+            names_edges: false,
         }
     }
 }
 
-/// Rows of one direction.
-#[derive(Clone, Debug, Default)]
-struct Rows {
-    /// Where the row of each position begins, and the end of the last one.
-    offsets: Vec<u64>,
-    cells: Vec<u32>,
-    /// Parallel to `cells`; empty without weights.
-    weights: Vec<f64>,
-}
-
-impl Rows {
-    #[inline]
-    fn range(&self, at: u32) -> Range<usize> {
-        self.offsets[at as usize] as usize..self.offsets[at as usize + 1] as usize
+impl ProjectionOptions {
+    /// The directions of the rows.
+    fn directions(&self) -> &'static [Direction] {
+        match self.orientation {
+            Orientation::Directed => &[Direction::Out, Direction::In],
+            Orientation::Undirected => &[Direction::Both],
+        }
     }
 }
 
 /// The neighbors of all vertices of a moment.
 #[derive(Clone, Debug)]
 pub struct Projection {
+    options: ProjectionOptions,
     numbering: Numbering,
-    /// Rows of outgoing edges, or of both directions.
-    out: Rows,
-    /// Rows of incoming edges; `None` if rows have both directions.
-    incoming: Option<Rows>,
+    /// By ordinal, the rows of outgoing edges, or of both directions.
+    out: Vec<PageRows>,
+    /// By ordinal, the rows of incoming edges; `None` if rows have both directions.
+    incoming: Option<Vec<PageRows>>,
+    /// By ordinal, where the positions of a page are cut into ranges of about equal work.
+    cuts: Vec<Arc<[u16]>>,
     /// Positions in ranges of about equal work.
     parts: Vec<Range<usize>>,
+    /// The cells of the outgoing rows.
+    cells: u64,
+    /// What the view showed, if it showed the commits up to one and nothing else.
+    commit: Option<u64>,
+}
+
+/// What a refresh has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refreshed {
+    /// The pages that were read.
+    pub read: usize,
+    /// The pages that are as before.
+    pub kept: usize,
 }
 
 impl Projection {
@@ -91,24 +102,90 @@ impl Projection {
     ///
     /// # Errors
     ///
-    /// If an edge has a weight that is no number, if the view fails, or if the query of the team has ended.
+    /// If the view cannot be read page by page, if an edge has a weight that is no number, if the view fails, or if the query of the
+    /// team has ended.
     pub fn of(view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Self> {
-        let numbering = Numbering::of(view, &options.vertices)?;
-        let directions: &[Direction] = match options.orientation {
-            Orientation::Directed => &[Direction::Out, Direction::In],
-            Orientation::Undirected => &[Direction::Both],
+        let mut pages = Vec::new();
+        view.vertex_pages(&options.vertices, &mut pages)?;
+        let empty = Projection {
+            options: options.clone(),
+            numbering: Numbering::of_pages(None, &pages)?,
+            out: Vec::new(),
+            incoming: (options.orientation == Orientation::Directed).then(Vec::new),
+            cuts: Vec::new(),
+            parts: Vec::new(),
+            cells: 0,
+            commit: view.shown_commit(),
         };
-        let mut rows = Vec::with_capacity(directions.len());
-        for &direction in directions {
-            rows.push(read_rows(view, options, direction, &numbering, team)?);
+        empty.with_pages(view, &pages, team)
+    }
+
+    /// The projection with the same options of what another view of the same graph shows. Reads the pages that have changed
+    /// in between. All pages, if a view shows more than commits, or if there are weights and an edge has changed.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Projection::of`].
+    pub fn refreshed(self: &Arc<Self>, view: &dyn GraphView, team: &Team) -> Result<(Arc<Self>, Refreshed)> {
+        let mut pages = Vec::new();
+        view.vertex_pages(&self.options.vertices, &mut pages)?;
+        let shown = view.shown_commit();
+        // A page that no commit after both moments has changed is the same at both, whichever is the earlier one.
+        let since = self.commit.zip(shown).map(|(one, other)| one.min(other));
+        let since = since.filter(|since| {
+            self.options.weight.is_none() || view.edges_changed().is_some_and(|changed| changed <= *since)
+        });
+        let is_kept = |page: &VertexPage| {
+            let is_old = page.changed.zip(since).is_some_and(|(changed, since)| changed <= since);
+            is_old && self.numbering.ordinal(page.first).is_some()
+        };
+        let all = pages.len();
+        pages.retain(|page| !is_kept(page));
+        let refreshed = Refreshed { read: pages.len(), kept: all - pages.len() };
+        if pages.is_empty() {
+            return Ok((self.clone(), refreshed));
         }
-        let (incoming, out) = match (rows.pop(), rows.pop()) {
-            (Some(incoming), Some(out)) => (Some(incoming), out),
-            (Some(both), None) => (None, both),
-            _ => return Err(Error::bug("a projection without rows")),
-        };
-        let parts = parts_of(&numbering, &out, incoming.as_ref());
-        Ok(Projection { numbering, out, incoming, parts })
+        if refreshed.kept == 0 {
+            // Positions in the order of ids again.
+            return Ok((Arc::new(Projection::of(view, &self.options, team)?), refreshed));
+        }
+        let numbering = Numbering::of_pages(Some(&self.numbering), &pages)?;
+        let old = Projection { numbering, commit: shown, ..(**self).clone() };
+        Ok((Arc::new(old.with_pages(view, &pages, team)?), refreshed))
+    }
+
+    /// Reads these pages, all of which have ordinals.
+    fn with_pages(mut self, view: &dyn GraphView, pages: &[VertexPage], team: &Team) -> Result<Self> {
+        let reader = PageReader::new(view, &self.options, &self.numbering);
+        let directions = self.options.directions();
+        let read = team.map_parts(pages.len(), |at| reader.read(&pages[at], directions))?;
+        let count = self.numbering.positions() as usize / SLOTS;
+        self.out.resize_with(count, PageRows::default);
+        self.incoming.iter_mut().for_each(|incoming| incoming.resize_with(count, PageRows::default));
+        self.cuts.resize_with(count, Arc::default);
+        for (page, read) in pages.iter().zip(read) {
+            let Page { vertices, mut rows, cuts } = read?;
+            let ordinal = self.numbering.ordinal(page.first).expect("the page has an ordinal");
+            self.numbering.set_page(ordinal, vertices);
+            if let Some(incoming) = &mut self.incoming {
+                incoming[ordinal] = rows.pop().unwrap_or_default();
+            }
+            self.out[ordinal] = rows.pop().unwrap_or_default();
+            self.cuts[ordinal] = cuts;
+        }
+        self.cells = self.out.iter().map(|rows| rows.cell_count() as u64).sum();
+        self.parts = parts_of(&self);
+        Ok(self)
+    }
+
+    /// What the projection is made of.
+    pub fn options(&self) -> &ProjectionOptions {
+        &self.options
+    }
+
+    /// The timestamp of the last commit that the projection shows, if it shows the commits up to one and nothing else.
+    pub fn commit(&self) -> Option<u64> {
+        self.commit
     }
 
     /// The positions.
@@ -128,7 +205,7 @@ impl Projection {
 
     /// The number of cells of outgoing rows, or of rows of both directions.
     pub fn cell_count(&self) -> u64 {
-        self.out.cells.len() as u64
+        self.cells
     }
 
     /// Returns true if outgoing and incoming edges have rows of their own.
@@ -138,40 +215,54 @@ impl Projection {
 
     /// Returns true if cells have weights.
     pub fn is_weighted(&self) -> bool {
-        !self.out.weights.is_empty() || self.out.cells.is_empty()
+        self.options.weight.is_some()
     }
 
     /// The ends of outgoing edges; in an undirected projection, the other ends of all edges.
     #[inline]
     pub fn outgoing(&self, at: u32) -> &[u32] {
-        &self.out.cells[self.out.range(at)]
+        self.out[at as usize / SLOTS].row(at as usize % SLOTS)
     }
 
     /// The sources of incoming edges; in an undirected projection, the other ends of all edges.
     #[inline]
     pub fn incoming(&self, at: u32) -> &[u32] {
-        let rows = self.incoming.as_ref().unwrap_or(&self.out);
-        &rows.cells[rows.range(at)]
+        self.incoming_rows()[at as usize / SLOTS].row(at as usize % SLOTS)
+    }
+
+    #[inline]
+    fn incoming_rows(&self) -> &[PageRows] {
+        self.incoming.as_ref().unwrap_or(&self.out)
     }
 
     /// The weights of [`Projection::outgoing`]; empty if there are none.
     #[inline]
     pub fn outgoing_weights(&self, at: u32) -> &[f64] {
-        self.out.weights.get(self.out.range(at)).unwrap_or_default()
+        self.out[at as usize / SLOTS].weights(at as usize % SLOTS)
     }
 
     /// The weights of [`Projection::incoming`]; empty if there are none.
     #[inline]
     pub fn incoming_weights(&self, at: u32) -> &[f64] {
-        let rows = self.incoming.as_ref().unwrap_or(&self.out);
-        rows.weights.get(rows.range(at)).unwrap_or_default()
+        self.incoming_rows()[at as usize / SLOTS].weights(at as usize % SLOTS)
+    }
+
+    /// The edges of [`Projection::outgoing`]; empty if cells do not name them.
+    #[inline]
+    pub fn outgoing_edges(&self, at: u32) -> &[EdgeId] {
+        self.out[at as usize / SLOTS].edges(at as usize % SLOTS)
+    }
+
+    /// The edges of [`Projection::incoming`]; empty if cells do not name them.
+    #[inline]
+    pub fn incoming_edges(&self, at: u32) -> &[EdgeId] {
+        self.incoming_rows()[at as usize / SLOTS].edges(at as usize % SLOTS)
     }
 
     /// The length of [`Projection::outgoing`].
     #[inline]
     pub fn out_degree(&self, at: u32) -> u32 {
-        let range = self.out.range(at);
-        (range.end - range.start) as u32
+        self.outgoing(at).len() as u32
     }
 
     /// Ranges of positions that are about equally much work. They ascend and have all positions.
@@ -181,136 +272,32 @@ impl Projection {
 
     /// The bytes that the projection holds.
     pub fn bytes(&self) -> u64 {
-        let of_rows = |rows: &Rows| rows.offsets.len() * 8 + rows.cells.len() * 4 + rows.weights.len() * 8;
-        let rows = of_rows(&self.out) + self.incoming.as_ref().map_or(0, of_rows);
-        rows as u64 + self.numbering.bytes()
+        let rows = self.out.iter().chain(self.incoming.iter().flatten()).map(PageRows::bytes).sum::<u64>();
+        let cuts: usize = self.cuts.iter().map(|cuts| cuts.len() * 2 + 32).sum();
+        rows + self.numbering.bytes() + (cuts + self.parts.len() * 16) as u64
     }
 }
 
-/// Reads the rows of one direction.
-fn read_rows(
-    view: &dyn GraphView,
-    options: &ProjectionOptions,
-    direction: Direction,
-    numbering: &Numbering,
-    team: &Team,
-) -> Result<Rows> {
-    let tablets: Vec<(TabletId, Range<u32>)> = numbering.tablets().collect();
-    let ranges: Vec<Range<usize>> = tablets.iter().map(|(_, range)| range.start as usize..range.end as usize).collect();
-    let request = |at: usize| AdjacencyRequest {
-        vertices: options.vertices.clone(),
-        direction,
-        labels: options.edges.clone(),
-        // A share of as many parts as there may be tablets is one tablet.
-        share: Share { index: tablets[at].0.0, of: u16::MAX },
-        pages: ScanCursor::default(),
-    };
-    let mut counts = vec![0_u32; numbering.positions() as usize];
-    let counted = team.map_slices(&ranges, &mut counts, |tablet, counts| {
-        let first = ranges[tablet].start;
-        view.for_each_adjacency(&request(tablet), &mut |runs| {
-            for (vertex, neighbors, _) in runs.iter() {
-                let position = numbering.position(vertex);
-                if position == NO_POSITION {
-                    continue;
-                }
-                let known = match options.vertices {
-                    LabelFilter::Any => neighbors.len(),
-                    // Of an edge to a vertex with another label, only this end counts.
-                    _ => neighbors.iter().filter(|id| numbering.position(**id) != NO_POSITION).count(),
-                };
-                counts[position as usize - first] += known as u32;
-            }
-            Ok(())
-        })
-    })?;
-    counted.into_iter().collect::<Result<()>>()?;
-    let mut offsets = Vec::with_capacity(counts.len() + 1);
-    let mut end = 0_u64;
-    offsets.push(0);
-    offsets.extend(counts.iter().map(|&count| {
-        end += u64::from(count);
-        end
-    }));
-    drop(counts);
-    let cell_ranges: Vec<Range<usize>> =
-        ranges.iter().map(|positions| offsets[positions.start] as usize..offsets[positions.end] as usize).collect();
-    let mut cells = vec![0_u32; end as usize];
-    let weights = team.map_slices(&cell_ranges, &mut cells, |tablet, cells| {
-        copy_rows(view, options, &request(tablet), numbering, (&ranges[tablet], &offsets), cells)
-    })?;
-    let weights = weights.into_iter().collect::<Result<Vec<_>>>()?.concat();
-    Ok(Rows { offsets, cells, weights })
-}
-
-/// Copies the rows of a tablet. Returns the weights of its cells.
-fn copy_rows(
-    view: &dyn GraphView,
-    options: &ProjectionOptions,
-    request: &AdjacencyRequest,
-    numbering: &Numbering,
-    (positions, offsets): (&Range<usize>, &[u64]),
-    cells: &mut [u32],
-) -> Result<Vec<f64>> {
-    let first = offsets[positions.start];
-    // Where the next cell of each row goes.
-    let mut next: Vec<u64> = offsets[positions.clone()].iter().map(|offset| offset - first).collect();
-    let mut weights = vec![options.default_weight; if options.weight.is_some() { cells.len() } else { 0 }];
-    let (mut edges, mut places, mut numbers) = (Vec::<EdgeId>::new(), Vec::new(), Numbers::default());
-    view.for_each_adjacency(request, &mut |runs| {
-        edges.clear();
-        places.clear();
-        for (vertex, neighbors, of_neighbors) in runs.iter() {
-            let position = numbering.position(vertex);
-            if position == NO_POSITION {
-                continue;
-            }
-            let next = &mut next[position as usize - positions.start];
-            for (&neighbor, &edge) in neighbors.iter().zip(of_neighbors) {
-                let neighbor = numbering.position(neighbor);
-                if neighbor == NO_POSITION {
-                    continue;
-                }
-                let place = *next as usize;
-                *cells.get_mut(place).ok_or_else(|| Error::bug("a row has grown between two walks"))? = neighbor;
-                if options.weight.is_some() {
-                    edges.push(edge);
-                    places.push(place);
-                }
-                *next += 1;
-            }
-        }
-        if let Some(key) = options.weight {
-            numbers.clear();
-            if !view.edge_numbers(&edges, key, &mut numbers)? {
-                let name = view.catalog().key_name(key);
-                return Err(Error::invalid(format!(
-                    "the weights of the edges, their property '{name}', are not all numbers of one type"
-                )));
-            }
-            for (at, &row) in numbers.row.iter().enumerate() {
-                let weight = numbers.floats.get(at).copied().or_else(|| numbers.integers.get(at).map(|n| *n as f64));
-                weights[places[row as usize]] = weight.unwrap_or(options.default_weight);
-            }
-        }
-        Ok(())
-    })?;
-    Ok(weights)
-}
-
-/// Cuts the positions into ranges of about equal work.
-fn parts_of(numbering: &Numbering, out: &Rows, incoming: Option<&Rows>) -> Vec<Range<usize>> {
+/// Cuts the positions into ranges of about equal work. Pages with little work are put together.
+fn parts_of(projection: &Projection) -> Vec<Range<usize>> {
     let (mut parts, mut start, mut work) = (Vec::new(), 0, 0);
-    for at in 0..numbering.positions() as usize {
-        let of = |rows: &Rows| rows.offsets[at + 1] - rows.offsets[at];
-        work += 1 + of(out) + incoming.map_or(0, of);
-        if work >= PART_WORK {
-            parts.push(start..at + 1);
-            (start, work) = (at + 1, 0);
+    let mut cut = |at: usize, start: &mut usize| {
+        if *start < at {
+            parts.push(*start..at);
+            *start = at;
         }
+    };
+    for (ordinal, cuts) in projection.cuts.iter().enumerate() {
+        let first = ordinal * SLOTS;
+        let incoming = projection.incoming.as_ref().map_or(0, |rows| rows[ordinal].cell_count());
+        let of_page = SLOTS + projection.out[ordinal].cell_count() + incoming;
+        if work + of_page > PART_WORK {
+            cut(first, &mut start);
+            work = 0;
+        }
+        cuts.iter().for_each(|offset| cut(first + usize::from(*offset), &mut start));
+        work += if cuts.is_empty() { of_page } else { PART_WORK };
     }
-    if start < numbering.positions() as usize {
-        parts.push(start..numbering.positions() as usize);
-    }
+    cut(projection.positions(), &mut start);
     parts
 }

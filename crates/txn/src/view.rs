@@ -14,7 +14,7 @@ use mangrove_graph::connections::Connections;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, ExpandCursor, ExpandRequest,
     Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts,
-    Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId,
+    Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId, VertexPage,
     edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
 };
 
@@ -168,6 +168,20 @@ impl GraphView for Transaction {
         })?;
         // If the transaction expired, the walk may have missed elements of pages that were collected.
         self.check_not_expired()
+    }
+
+    fn vertex_pages(&self, labels: &LabelFilter, out: &mut Vec<VertexPage>) -> Result<()> {
+        // What a page shows is read by a scan or a walk.
+        self.view()?.vertex_pages(labels, out)
+    }
+
+    fn shown_commit(&self) -> Option<u64> {
+        // A transaction that may write sees its own changes, too, and pre-reads of later commits.
+        self.is_read_only().then(|| self.begin_ts())
+    }
+
+    fn edges_changed(&self) -> Option<u64> {
+        self.view().ok()?.edges_changed()
     }
 
     fn degrees(

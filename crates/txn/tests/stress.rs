@@ -4,9 +4,12 @@ mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use common::{Graph, check_consistent, edges, find, vertices};
-use mangrove_graph::{Direction, ErrorKind, GraphView, LabelFilter, UserId, Value, ValueRows};
-use mangrove_store::WriteCardinality;
+use common::{Graph, check_consistent, edges, find, small_sizes, vertices};
+use mangrove_graph::{
+    AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, ErrorKind, GraphView, LabelFilter, ScanCursor, Share, UserId,
+    Value, ValueRows, VertexId,
+};
+use mangrove_store::{StoreOptions, StoreSizes, WriteCardinality};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -231,4 +234,101 @@ fn a_value_is_never_torn_between_types_versions_and_rollbacks() {
             }
         }
     });
+}
+
+/// The edges of a view as its lists have them: in the direction of the edges and against it.
+fn edges_of_lists(view: &dyn GraphView, direction: Direction) -> Vec<(VertexId, VertexId, EdgeId)> {
+    let request = AdjacencyRequest {
+        vertices: LabelFilter::Any,
+        direction,
+        labels: LabelFilter::Any,
+        share: Share::ALL,
+        pages: ScanCursor::default(),
+    };
+    let mut found = Vec::new();
+    let mut take = |runs: &AdjacencyRuns<'_>| {
+        for (vertex, neighbors, edges) in runs.iter() {
+            found.extend(neighbors.iter().zip(edges).map(|(neighbor, edge)| match direction {
+                Direction::In => (*neighbor, vertex, *edge),
+                _ => (vertex, *neighbor, *edge),
+            }));
+        }
+        Ok(())
+    };
+    view.for_each_adjacency(&request, &mut take).unwrap();
+    found.sort_unstable();
+    found
+}
+
+/// STORE-15: readers check the edges that are named, and take all others of a packed run.
+#[test]
+fn lists_have_the_edges_of_their_snapshot_while_edges_move() {
+    const VERTICES: usize = 24;
+    const EDGES: usize = 900;
+    for (seed, sizes) in
+        [(0, StoreSizes { long_list: 16, changes_min: 8, ..StoreSizes::default() }), (1, small_sizes(1))]
+    {
+        let graph = Graph::with_options(&StoreOptions { tablet_count: 2, sizes, ..StoreOptions::default() });
+        let vertices = graph.persons(VERTICES);
+        let txn = graph.begin();
+        let mut rng = SmallRng::seed_from_u64(seed);
+        for _ in 0..EDGES {
+            // A few vertices have most edges, so that their lists are long.
+            let ends = [0, 1].map(|_| vertices[rng.random_range(0..VERTICES).min(rng.random_range(0..VERTICES))]);
+            txn.insert_edge(ends[0], ends[1], graph.knows, None).unwrap();
+        }
+        txn.commit().unwrap();
+        graph.manager.compact();
+        let running = AtomicUsize::new(2);
+        std::thread::scope(|scope| {
+            for writer in 0..2 {
+                let (graph, vertices, running) = (&graph, &vertices, &running);
+                let mut rng = SmallRng::seed_from_u64(seed + 10 + writer);
+                scope.spawn(move || {
+                    let mut mine: Vec<EdgeId> = edges(&graph.begin()).into_iter().map(|(edge, ..)| edge).collect();
+                    for _ in 0..20_000 {
+                        until_committed(|| {
+                            let txn = graph.begin();
+                            let at = rng.random_range(0..mine.len());
+                            let to = [0, 1].map(|_| vertices[rng.random_range(0..VERTICES)]);
+                            let mut is_there = vec![mine[at]];
+                            txn.retain_edges(&mut is_there)?;
+                            if is_there.is_empty() {
+                                // The other writer has moved it.
+                                mine = edges(&txn).into_iter().map(|(edge, ..)| edge).collect();
+                                return Ok(());
+                            }
+                            txn.delete_edge(mine[at])?;
+                            mine[at] = txn.insert_edge(to[0], to[1], graph.knows, None)?;
+                            if rng.random_ratio(1, 10) {
+                                txn.rollback();
+                                mine = edges(&graph.begin()).into_iter().map(|(edge, ..)| edge).collect();
+                                return Ok(());
+                            }
+                            txn.commit().map(drop)
+                        });
+                    }
+                    running.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+            let mut checks = 0;
+            while running.load(Ordering::SeqCst) > 0 || checks == 0 {
+                let txn = graph.manager.begin_read().unwrap();
+                let mut expected: Vec<_> =
+                    edges(&txn).into_iter().map(|(edge, source, target)| (source, target, edge)).collect();
+                expected.sort_unstable();
+                assert_eq!(expected.len(), EDGES, "every transaction moves an edge");
+                // Several times, so that lists are compacted while the snapshot is read.
+                for _ in 0..8 {
+                    for direction in [Direction::Out, Direction::In] {
+                        let found = edges_of_lists(&txn, direction);
+                        let other = found.iter().zip(&expected).find(|(found, expected)| found != expected);
+                        assert!(found == expected, "seed {seed}, {direction:?}: {} edges, {other:?}", found.len());
+                    }
+                    checks += 1;
+                }
+            }
+            assert!(checks > 50, "{checks} looks");
+        });
+    }
 }

@@ -25,7 +25,8 @@ pub struct World {
 
 impl World {
     pub fn new(seed: u64) -> Self {
-        let store = Arc::new(Store::new(&StoreOptions { tablet_count: 3, ..StoreOptions::default() }));
+        let store =
+            Arc::new(Store::new(&StoreOptions { tablet_count: 3, notes_lists: true, ..StoreOptions::default() }));
         let catalog = store.catalog();
         let labels = ["person", "robot"].map(|name| catalog.intern_label_text(name));
         let along = ["knows", "made"].map(|name| catalog.intern_label_text(name));
@@ -88,7 +89,7 @@ impl World {
 
 /// A graph of edges between numbers, with the numbers as ids.
 pub fn graph_of(vertices: &[i64], edges: &[(i64, i64, f64)]) -> (TransactionManager, KeyId) {
-    let store = Arc::new(Store::new(&StoreOptions { tablet_count: 3, ..StoreOptions::default() }));
+    let store = Arc::new(Store::new(&StoreOptions { tablet_count: 3, notes_lists: true, ..StoreOptions::default() }));
     let catalog = store.catalog();
     let (label, along) = (catalog.intern_label_text("vertex"), catalog.intern_label_text("edge"));
     let weight = catalog.intern_key("weight");

@@ -25,12 +25,14 @@
 //! | `rows.rs` | the columns that most methods fill |
 //! | `columns.rs`, `numbers.rs` | values by key, and numbers of one type, without a row for each property |
 //! | `adjacency.rs` | neighbors in place, for readers of every edge |
+//! | `pages.rs` | pages of vertices, for readers that read again what has changed |
 //! | `late.rs` | the interface of a view that must fetch what is read |
 
 mod adjacency;
 mod columns;
 mod late;
 mod numbers;
+mod pages;
 mod request;
 mod rows;
 
@@ -50,6 +52,7 @@ pub use adjacency::AdjacencyRuns;
 pub use columns::{RowValues, ValueColumns};
 pub use late::{Completions, Elements, Hold, LateReads, Need, Ticket, Want};
 pub use numbers::{NumberType, Numbers};
+pub use pages::VertexPage;
 pub use request::{
     AdjacencyRequest, ExpandCursor, ExpandRequest, IndexInfo, IndexLookup, IndexRange, LabelFilter, LiveCounts,
     ScanCursor, Share,
@@ -184,6 +187,28 @@ pub trait GraphView: Send + Sync {
         request: &AdjacencyRequest,
         each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
     ) -> Result<()>;
+
+    /// Appends the pages of vertices with these labels, ascending by the ids of their vertices. A page may have no vertex that
+    /// the view shows. Pages that have none may be left out.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` if the view has no pages, as this default.
+    fn vertex_pages(&self, labels: &LabelFilter, out: &mut Vec<VertexPage>) -> Result<()> {
+        let _ = (labels, out);
+        Err(Error::unsupported("this view of the graph cannot be read page by page: read a graph that is in memory"))
+    }
+
+    /// The timestamp of the last commit that the view shows, if it shows all commits up to that one and nothing else. What
+    /// was read at one such timestamp and has not changed since, is the same at a later one.
+    fn shown_commit(&self) -> Option<u64> {
+        None
+    }
+
+    /// The timestamp of the last commit that added, removed or changed an edge, or a later one; `None` if the view does not know.
+    fn edges_changed(&self) -> Option<u64> {
+        None
+    }
 
     /// Appends the number of edges of each vertex, one number for each input row.
     fn degrees(

@@ -9,7 +9,7 @@ use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind,
     ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter,
     LabelSetId, LiveCounts, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows,
-    VertexId, check_value_outputs,
+    VertexId, VertexPage, check_value_outputs,
 };
 use mangrove_reclaim::epoch;
 
@@ -144,6 +144,19 @@ impl GraphView for StoreView<'_> {
         each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
     ) -> Result<()> {
         runs::for_each(self, request, each)
+    }
+
+    fn vertex_pages(&self, labels: &LabelFilter, out: &mut Vec<VertexPage>) -> Result<()> {
+        scan::vertex_pages(self, labels, out);
+        Ok(())
+    }
+
+    fn shown_commit(&self) -> Option<u64> {
+        (self.snapshot.txn == 0).then_some(self.snapshot.begin_ts)
+    }
+
+    fn edges_changed(&self) -> Option<u64> {
+        Some(scan::edges_changed(self.store))
     }
 
     fn degrees(

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use mangrove_graph::{
     EdgeId, ElementKind, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts, ScanCursor, Share, TabletId, VertexId,
+    VertexPage,
 };
 use mangrove_reclaim::epoch;
 
@@ -41,6 +42,33 @@ pub(crate) fn vertices(
         }
         true
     })
+}
+
+/// See [`mangrove_graph::GraphView::vertex_pages`].
+pub(crate) fn vertex_pages(view: &StoreView<'_>, labels: &LabelFilter, out: &mut Vec<VertexPage>) {
+    let store = view.store;
+    // The snapshot may see a large commit that has not noted its changes yet.
+    store.installing.wait();
+    for (at, tablet) in store.tablets.iter().enumerate() {
+        let taken = tablet.vertices.numbered().filter(|(_, page)| labels.takes(page.core.label));
+        out.extend(taken.map(|(number, page)| VertexPage {
+            first: VertexId::new(tablet.id, number as u64 * PAGE_SLOTS),
+            pages: ScanCursor {
+                tablet: at as u32,
+                page: number as u32,
+                offset: 0,
+                until: (at as u32, number as u32 + 1),
+            },
+            changed: store.notes_lists.then(|| page.lists_changed()),
+        }));
+    }
+}
+
+/// See [`mangrove_graph::GraphView::edges_changed`].
+pub(crate) fn edges_changed(store: &Store) -> u64 {
+    store.installing.wait();
+    let pages = store.tablets.iter().flat_map(|tablet| tablet.edges.iter());
+    pages.map(|page| page.core.changed()).max().unwrap_or_default()
 }
 
 /// The elements that a predicate scan takes: those of these label sets with a value in the range under the key.

@@ -1,0 +1,176 @@
+//! Projections have the vertices and lists of their view, and refreshed ones those of the new view.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::{World, all, of_labels, with_teams};
+use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
+use mangrove_graph::{
+    Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter, Numbers, ScanCursor, Share,
+    VertexId,
+};
+use mangrove_testdata::{case_count, first_seed};
+use mangrove_txn::Transaction;
+
+/// The cells of each vertex: neighbors, with the bits of the weight and the edge.
+type Rows = BTreeMap<VertexId, Vec<(VertexId, u64, u64)>>;
+
+/// By scans and expansions.
+fn expected(view: &dyn GraphView, options: &ProjectionOptions, direction: Direction) -> Rows {
+    let (mut vertices, mut cursor) = (Vec::new(), ScanCursor::default());
+    while !view.scan_vertices(&options.vertices, Share::ALL, &mut cursor, 100, &mut vertices).unwrap() {}
+    let mut rows: Rows = vertices.iter().map(|vertex| (*vertex, Vec::new())).collect();
+    let (mut found, mut cursor) = (Expansion::default(), ExpandCursor::default());
+    let request = ExpandRequest { direction, labels: options.edges.clone(), edges: true, limit: usize::MAX };
+    assert!(view.expand(&vertices, &request, &mut cursor, &mut found).unwrap());
+    for at in 0..found.len() {
+        if !rows.contains_key(&found.neighbor[at]) {
+            continue;
+        }
+        let mut numbers = Numbers::default();
+        let weight = options.weight.map(|key| {
+            assert!(view.edge_numbers(&[found.edge[at]], key, &mut numbers).unwrap());
+            numbers.floats.first().copied().unwrap_or(options.default_weight)
+        });
+        let edge = if options.names_edges { found.edge[at].to_bits() } else { 0 };
+        let cell = (found.neighbor[at], weight.map_or(0, f64::to_bits), edge);
+        rows.get_mut(&vertices[found.row[at] as usize]).unwrap().push(cell);
+    }
+    rows.values_mut().for_each(|row| row.sort_unstable());
+    rows
+}
+
+fn rows_of<'p>(
+    projection: &'p Projection,
+    row: impl Fn(u32) -> &'p [u32],
+    weights: impl Fn(u32) -> &'p [f64],
+    edges: impl Fn(u32) -> &'p [EdgeId],
+) -> Rows {
+    let numbering = projection.numbering();
+    let of = |at: u32| {
+        let (weights, edges) = (weights(at), edges(at));
+        let cell = |(nth, other): (usize, &u32)| {
+            let weight = weights.get(nth).map_or(0, |weight| weight.to_bits());
+            (numbering.vertex(*other), weight, edges.get(nth).map_or(0, |edge| edge.to_bits()))
+        };
+        let mut cells: Vec<_> = row(at).iter().enumerate().map(cell).collect();
+        cells.sort_unstable();
+        (numbering.vertex(at), cells)
+    };
+    numbering.present(0..numbering.positions()).map(of).collect()
+}
+
+fn check(projection: &Projection, view: &dyn GraphView, what: &str) {
+    let options = projection.options();
+    let out = rows_of(
+        projection,
+        |at| projection.outgoing(at),
+        |at| projection.outgoing_weights(at),
+        |at| projection.outgoing_edges(at),
+    );
+    let direction = if projection.is_directed() { Direction::Out } else { Direction::Both };
+    assert_eq!(out, expected(view, options, direction), "{what}");
+    assert_eq!(projection.vertex_count(), out.len() as u64, "{what}");
+    assert_eq!(projection.cell_count(), out.values().map(|row| row.len() as u64).sum::<u64>(), "{what}");
+    let incoming = rows_of(
+        projection,
+        |at| projection.incoming(at),
+        |at| projection.incoming_weights(at),
+        |at| projection.incoming_edges(at),
+    );
+    let direction = if projection.is_directed() { Direction::In } else { Direction::Both };
+    assert_eq!(incoming, expected(view, options, direction), "{what}, incoming");
+    let parts = projection.parts();
+    let ends: Vec<usize> = parts.iter().map(|part| part.end).collect();
+    let begins: Vec<usize> = parts.iter().map(|part| part.start).collect();
+    assert!(begins.iter().skip(1).eq(ends.iter().take(ends.len().saturating_sub(1))), "{what}: {parts:?}");
+    assert_eq!((begins.first().copied().unwrap_or(0), ends.last().copied().unwrap_or(0)), (0, projection.positions()));
+    assert!(parts.iter().all(|part| !part.is_empty()), "{what}: {parts:?}");
+}
+
+fn read(world: &World) -> Transaction {
+    world.manager.begin_read().unwrap()
+}
+
+#[test]
+fn rows_are_those_of_expansions() {
+    let first = first_seed(100);
+    for seed in first..first + case_count(8) {
+        let mut world = World::new(seed);
+        world.write(30);
+        with_teams(|team| {
+            for orientation in [Orientation::Directed, Orientation::Undirected] {
+                let weighted = all(orientation, Some(world.weight));
+                let named = ProjectionOptions { names_edges: true, ..weighted.clone() };
+                let of_some = of_labels(world.labels[0], world.along[0], orientation);
+                let of_one =
+                    ProjectionOptions { edges: LabelFilter::Any, weight: Some(world.weight), ..of_some.clone() };
+                for options in [all(orientation, None), weighted, named, of_some, of_one] {
+                    let view = read(&world);
+                    let projection = Projection::of(&view, &options, team).unwrap();
+                    check(&projection, &view, &format!("seed {seed}, {options:?}, {team:?}"));
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn a_refreshed_projection_is_that_of_the_new_moment() {
+    let first = first_seed(200);
+    for seed in first..first + case_count(8) {
+        let mut world = World::new(seed);
+        world.write(4);
+        let team = Team::alone();
+        let weighted = all(Orientation::Directed, Some(world.weight));
+        let choices = [
+            all(Orientation::Directed, None),
+            ProjectionOptions { names_edges: true, ..all(Orientation::Undirected, None) },
+            weighted,
+            of_labels(world.labels[0], world.along[1], Orientation::Undirected),
+        ];
+        for options in choices {
+            let mut projection = Arc::new(Projection::of(&read(&world), &options, &team).unwrap());
+            let earlier = read(&world);
+            for step in 0..5 {
+                // Small changes, and one that needs new pages.
+                world.write(if step == 3 { 400 } else { 1 });
+                let view = read(&world);
+                projection = projection.refreshed(&view, &team).unwrap().0;
+                check(&projection, &view, &format!("seed {seed}, step {step}, {options:?}"));
+            }
+            // Back to an earlier moment.
+            let back = projection.refreshed(&earlier, &team).unwrap().0;
+            check(&back, &earlier, &format!("seed {seed}, back, {options:?}"));
+        }
+    }
+}
+
+#[test]
+fn only_changed_pages_are_read_again() {
+    let mut world = World::new(7);
+    world.write(2_000);
+    let team = Team::alone();
+    let projection = Arc::new(Projection::of(&read(&world), &all(Orientation::Directed, None), &team).unwrap());
+    let (same, refreshed) = projection.refreshed(&read(&world), &team).unwrap();
+    assert!(Arc::ptr_eq(&same, &projection) && refreshed.read == 0 && refreshed.kept > 3, "{refreshed:?}");
+    let txn = world.begin();
+    txn.insert_edge(world.vertices[0], world.vertices[0], world.along[0], None).unwrap();
+    txn.commit().unwrap();
+    let view = read(&world);
+    let (next, refreshed) = projection.refreshed(&view, &team).unwrap();
+    assert_eq!((refreshed.read, next.cell_count()), (1, projection.cell_count() + 1));
+    check(&next, &view, "an edge more");
+    // What a transaction has written itself is in no commit.
+    let txn = world.begin();
+    txn.insert_edge(world.vertices[1], world.vertices[1], world.along[0], None).unwrap();
+    txn.finish_statement().unwrap();
+    let (own, refreshed) = next.refreshed(&txn, &team).unwrap();
+    assert_eq!((refreshed.kept, own.commit()), (0, None));
+    check(&own, &txn, "own changes");
+    txn.rollback();
+    let view = read(&world);
+    check(&own.refreshed(&view, &team).unwrap().0, &view, "after a rollback");
+}
