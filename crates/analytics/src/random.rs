@@ -38,6 +38,12 @@ impl Random {
     }
 }
 
+/// A random number for each number of a seed; different for different numbers.
+#[inline]
+pub(crate) fn mixed(seed: u64, number: u64) -> u64 {
+    Random::new(seed).of(number).0
+}
+
 /// Some of all positions with a vertex, each at most once, ascending. All if there are no more.
 pub(crate) fn sample(mut positions: Vec<u32>, count: usize, seed: u64) -> Vec<u32> {
     let random = Random::new(seed);

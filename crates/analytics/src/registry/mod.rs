@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `given` | options, and how they are read |
 //! | `output` | what algorithms find: columns |
-//! | `paths`, `centrality`, `community`, `similarity` | the algorithms of these kinds |
+//! | `paths`, `centrality`, `community`, `similarity`, `structure` | the algorithms of these kinds |
 
 mod centrality;
 mod community;
@@ -15,6 +15,7 @@ mod given;
 mod output;
 mod paths;
 mod similarity;
+mod structure;
 
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
 
@@ -58,19 +59,28 @@ pub const ALGORITHMS: &[&AlgorithmInfo] = &[
     &paths::BFS,
     &community::CDLP,
     &centrality::CLOSENESS,
+    &structure::COLORING,
     &centrality::DEGREE,
     &similarity::FAST_RP,
+    &structure::FOREST,
     &centrality::HARMONIC,
     &centrality::HITS,
+    &structure::K_CORE,
     &paths::K_HOP,
     &paths::K_SHORTEST_PATHS,
+    &structure::K_TRUSS,
     &centrality::KATZ,
     &community::LCC,
+    &community::LEIDEN,
+    &community::LOUVAIN,
+    &structure::MATCHING,
     &centrality::PAGERANK,
     &similarity::RANDOM_WALKS,
+    &community::SCC,
     &paths::SHORTEST_PATH,
     &similarity::SIMILARITY,
     &paths::SSSP,
+    &structure::TRIANGLES,
     &community::WCC,
 ];
 
@@ -115,11 +125,12 @@ const WEIGHT: OptionInfo = OptionInfo {
     meaning: "the property of edges that is their weight; an edge without it has the weight 1",
 };
 
+/// Of algorithms with random choices.
 const SEED: OptionInfo = OptionInfo {
     name: "seed",
-    allowed: "a whole number",
+    allowed: "a whole number from 0 on",
     default: Some("0"),
-    meaning: "another one gives another random choice",
+    meaning: "decides the random choices: the same seed finds the same",
 };
 
 /// The column of the vertex that a row is about.

@@ -67,3 +67,79 @@ pub fn lcc(projection: &Projection) -> Vec<f64> {
     }
     coefficients
 }
+
+/// Strongly connected components by two depth-first searches (Kosaraju and Sharir): vertices are left in the order in which the first
+/// search leaves them, the last one first; backwards from each, the second search finds a component.
+pub fn scc(projection: &Projection) -> Vec<u32> {
+    let (mut left, mut seen) = (Vec::new(), vec![false; projection.positions()]);
+    for first in vertices(projection) {
+        let mut open = vec![(first, false)];
+        while let Some((at, is_left)) = open.pop() {
+            if is_left {
+                left.push(at);
+            } else if !std::mem::replace(&mut seen[at as usize], true) {
+                open.push((at, true));
+                open.extend(projection.outgoing(at).iter().map(|other| (*other, false)));
+            }
+        }
+    }
+    let mut components: Vec<u32> = (0..projection.positions() as u32).collect();
+    for &first in left.iter().rev() {
+        let (mut open, mut members) = (vec![first], Vec::new());
+        while let Some(at) = open.pop() {
+            if std::mem::replace(&mut seen[at as usize], false) {
+                members.push(at);
+                open.extend_from_slice(projection.incoming(at));
+            }
+        }
+        if let Some(&least) = members.iter().min() {
+            members.iter().for_each(|member| components[*member as usize] = least);
+        }
+    }
+    components
+}
+
+/// The modularity by its definition: for every pair of vertices of a community, the weight of the edges between them, and the weight that
+/// is expected.
+pub fn modularity(projection: &Projection, communities: &[u32], resolution: f64) -> f64 {
+    let mut between = HashMap::<(u32, u32), f64>::new();
+    for at in vertices(projection) {
+        let weights = projection.outgoing_weights(at);
+        for (cell, &other) in projection.outgoing(at).iter().enumerate() {
+            let weight = weights.get(cell).copied().unwrap_or(1.0);
+            *between.entry((at, other)).or_default() += weight;
+            if projection.is_directed() {
+                *between.entry((other, at)).or_default() += weight;
+            }
+        }
+    }
+    let total: f64 = between.values().sum();
+    let mut strengths = vec![0.0; projection.positions()];
+    between.iter().for_each(|((at, _), weight)| strengths[*at as usize] += weight);
+    if total == 0.0 {
+        return 0.0;
+    }
+    let mut sum = 0.0;
+    for one in vertices(projection) {
+        for other in vertices(projection).filter(|other| communities[one as usize] == communities[*other as usize]) {
+            let weight = between.get(&(one, other)).copied().unwrap_or_default();
+            sum += weight - resolution * strengths[one as usize] * strengths[other as usize] / total;
+        }
+    }
+    sum / total
+}
+
+/// Returns true if a search from the vertex that names each community reaches the whole community without leaving it.
+pub fn are_connected(projection: &Projection, communities: &[u32]) -> bool {
+    let mut seen = vec![false; projection.positions()];
+    for first in vertices(projection).filter(|at| communities[*at as usize] == *at) {
+        let mut open = vec![first];
+        while let Some(at) = open.pop() {
+            if !std::mem::replace(&mut seen[at as usize], true) {
+                let neighbors = projection.outgoing(at).iter().chain(projection.incoming(at)).copied();
+                open.extend(neighbors.filter(|other| communities[*other as usize] == first));
+            }
+        }
+    }
+    vertices(projection).all(|at| seen[at as usize])
+}

@@ -4,17 +4,19 @@
 //!
 //! | file | verifies |
 //! |---|---|
-//! | `centrality`, `community`, `paths`, `similarity` | the algorithms of these kinds |
+//! | `centrality`, `community`, `paths`, `similarity`, `structure` | the algorithms of these kinds |
 
 mod centrality;
 mod community;
 mod paths;
 mod similarity;
+mod structure;
 
 pub use self::centrality::*;
 pub use self::community::*;
 pub use self::paths::*;
 pub use self::similarity::*;
+pub use self::structure::*;
 
 use crate::projection::Projection;
 

@@ -104,6 +104,43 @@ pub fn graph_of(vertices: &[i64], edges: &[(i64, i64, f64)]) -> (TransactionMana
     (manager, weight)
 }
 
+/// The friendships of a karate club (Zachary 1977): 34 vertices, 78 edges.
+pub fn karate_club() -> (TransactionManager, KeyId) {
+    const FRIENDS: [(i64, &[i64]); 27] = [
+        (1, &[2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 18, 20, 22, 32]),
+        (2, &[3, 4, 8, 14, 18, 20, 22, 31]),
+        (3, &[4, 8, 9, 10, 14, 28, 29, 33]),
+        (4, &[8, 13, 14]),
+        (5, &[7, 11]),
+        (6, &[7, 11, 17]),
+        (7, &[17]),
+        (9, &[31, 33, 34]),
+        (10, &[34]),
+        (14, &[34]),
+        (15, &[33, 34]),
+        (16, &[33, 34]),
+        (19, &[33, 34]),
+        (20, &[34]),
+        (21, &[33, 34]),
+        (23, &[33, 34]),
+        (24, &[26, 28, 30, 33, 34]),
+        (25, &[26, 28, 32]),
+        (26, &[32]),
+        (27, &[30, 34]),
+        (28, &[34]),
+        (29, &[32, 34]),
+        (30, &[33, 34]),
+        (31, &[33, 34]),
+        (32, &[33, 34]),
+        (33, &[34]),
+        (34, &[]),
+    ];
+    let edges: Vec<_> =
+        FRIENDS.iter().flat_map(|(one, friends)| friends.iter().map(move |other| (*one, *other, 1.0))).collect();
+    assert_eq!(edges.len(), 78);
+    graph_of(&(1..=34).collect::<Vec<_>>(), &edges)
+}
+
 /// Reads a projection of the present moment.
 pub fn project(manager: &TransactionManager, options: &ProjectionOptions, team: &Team) -> Projection {
     let txn = manager.begin(TransactionOptions { isolation: Isolation::Snapshot, read_only: true }).unwrap();
