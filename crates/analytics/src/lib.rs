@@ -13,7 +13,12 @@
 //! | [`team`] | the threads that work on an algorithm |
 //! | [`numbering`] | positions of vertices: small dense numbers |
 //! | [`projection`], `page_rows` | the neighbors of all vertices as positions; those of a page |
-//! | `simple` | sorted rows, for algorithms that intersect them |
+//! | [`cache`] | the projections that a database keeps |
+//! | `random` | random numbers that are a function of what they are for |
+//! | `simple`, `ranked` | sorted rows, for algorithms that intersect them; of ranks by degree |
+//! | `modularity` | levels of communities, and moves between them |
+//! | `tally` | sums by small numbers |
+//! | `worklist` | work that brings more work, without levels |
 //! | [`algorithm`] | the algorithms, one a file |
 //! | [`registry`] | the algorithms by name, with their options |
 //! | [`verify`] | for each algorithm another one, plain and sequential, that finds the same |
@@ -24,16 +29,22 @@
 #![warn(missing_docs)]
 
 pub mod algorithm;
+pub mod cache;
 #[allow(unsafe_code)]
 mod gang;
+mod modularity;
 pub mod numbering;
 mod page_rows;
 pub mod projection;
+mod random;
+mod ranked;
 pub mod registry;
 mod simple;
 mod sync;
+mod tally;
 pub mod team;
 pub mod verify;
+mod worklist;
 
 pub use numbering::Numbering;
 pub use projection::{Orientation, Projection, ProjectionOptions, Refreshed};

@@ -14,16 +14,28 @@ pub(crate) struct SimpleRows {
 impl SimpleRows {
     /// For each position, the ends of its outgoing edges; with `both`, of the edges of both directions.
     pub(crate) fn of(projection: &Projection, both: bool, team: &Team) -> Result<Self> {
+        Self::made(projection, team, |at, row| {
+            row.extend_from_slice(projection.outgoing(at));
+            if both && projection.is_directed() {
+                row.extend_from_slice(projection.incoming(at));
+            }
+        })
+    }
+
+    /// For each position, the sources of its incoming edges.
+    pub(crate) fn of_incoming(projection: &Projection, team: &Team) -> Result<Self> {
+        Self::made(projection, team, |at, row| row.extend_from_slice(projection.incoming(at)))
+    }
+
+    /// Rows that `add` puts together: in any order, with any cells.
+    fn made(projection: &Projection, team: &Team, add: impl Fn(u32, &mut Vec<u32>) + Sync) -> Result<Self> {
         let parts = projection.parts();
         let of_parts = team.map_parts(parts.len(), |part| {
             let (mut lengths, mut cells, mut row) = (Vec::with_capacity(parts[part].len()), Vec::new(), Vec::new());
             for at in parts[part].clone() {
                 let at = at as u32;
                 row.clear();
-                row.extend_from_slice(projection.outgoing(at));
-                if both && projection.is_directed() {
-                    row.extend_from_slice(projection.incoming(at));
-                }
+                add(at, &mut row);
                 row.sort_unstable();
                 row.dedup();
                 row.retain(|other| *other != at);
@@ -45,34 +57,55 @@ impl SimpleRows {
         Ok(rows)
     }
 
+    /// The number of positions.
+    pub(crate) fn positions(&self) -> u32 {
+        self.offsets.len() as u32 - 1
+    }
+
     /// The row of a position.
     #[inline]
     pub(crate) fn row(&self, at: u32) -> &[u32] {
         &self.cells[self.offsets[at as usize] as usize..self.offsets[at as usize + 1] as usize]
+    }
+
+    /// The length of a row.
+    #[inline]
+    pub(crate) fn degree(&self, at: u32) -> u32 {
+        (self.offsets[at as usize + 1] - self.offsets[at as usize]) as u32
     }
 }
 
 /// One row is searched in the other, and not merged with it, from this ratio of their lengths on.
 const SEARCHED: usize = 16;
 
-/// How many positions two rows have in common.
-pub(crate) fn common(one: &[u32], other: &[u32]) -> u64 {
-    let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
-    if short.len() * SEARCHED < long.len() {
-        let mut rest = long;
-        let mut found = 0;
-        for position in short {
-            let at = rest.partition_point(|other| other < position);
-            found += u64::from(rest.get(at) == Some(position));
-            rest = &rest[at..];
-        }
-        return found;
+/// Calls `each` with the indexes, in the one row and in the other, of every position that both have. Rows are sorted.
+#[inline]
+pub(crate) fn for_each_common(one: &[u32], other: &[u32], mut each: impl FnMut(usize, usize)) {
+    if one.len() * SEARCHED < other.len() {
+        return search(one, other, each);
     }
-    let (mut a, mut b, mut found) = (0, 0, 0);
-    while let (Some(x), Some(y)) = (short.get(a), long.get(b)) {
-        found += u64::from(x == y);
+    if other.len() * SEARCHED < one.len() {
+        return search(other, one, |a, b| each(b, a));
+    }
+    let (mut a, mut b) = (0, 0);
+    while let (Some(x), Some(y)) = (one.get(a), other.get(b)) {
+        if x == y {
+            each(a, b);
+        }
         a += usize::from(x <= y);
         b += usize::from(y <= x);
     }
-    found
+}
+
+/// Looks each position of a short row up in a long one.
+fn search(short: &[u32], long: &[u32], mut each: impl FnMut(usize, usize)) {
+    let mut begin = 0;
+    for (at, position) in short.iter().enumerate() {
+        begin += long[begin..].partition_point(|other| other < position);
+        match long.get(begin) {
+            Some(other) if other == position => each(at, begin),
+            Some(_) => {}
+            None => return,
+        }
+    }
 }

@@ -70,13 +70,19 @@ impl Team {
         self
     }
 
-    /// Fails if the query of the team has ended. An algorithm calls it now and then during work that is no phase.
+    /// Fails if the query was cancelled or its time is over. For loops that are no phase: they call it at least every
+    /// millisecond.
     ///
     /// # Errors
     ///
-    /// If the query was cancelled or its time is over.
+    /// If the query has ended.
     pub fn check(&self) -> Result<()> {
         self.control.as_deref().map_or(Ok(()), QueryControl::check)
+    }
+
+    /// What a part of a phase checks with, if it may take longer than a millisecond.
+    pub fn checker(&self) -> Checker {
+        Checker(self.control.clone())
     }
 
     /// Calls `work` with every number below `parts`, in any order and from several threads.
@@ -131,6 +137,27 @@ impl Team {
             let slice = slices[part].lock().take().expect("a part is drawn once");
             work(part, slice)
         })
+    }
+}
+
+/// Tells a part of a phase whether the query of the team has ended.
+#[derive(Clone)]
+pub struct Checker(Option<Arc<QueryControl>>);
+
+impl std::fmt::Debug for Checker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Checker").finish_non_exhaustive()
+    }
+}
+
+impl Checker {
+    /// As [`Team::check`].
+    ///
+    /// # Errors
+    ///
+    /// If the query has ended.
+    pub fn check(&self) -> Result<()> {
+        self.0.as_deref().map_or(Ok(()), QueryControl::check)
     }
 }
 

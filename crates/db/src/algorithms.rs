@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use mangrove_analytics::Team;
-use mangrove_analytics::registry::{self, AlgorithmInfo, ColumnValues, NewProjections, Output};
+use mangrove_analytics::cache::ProjectionCache;
+use mangrove_analytics::registry::{self, AlgorithmInfo, ColumnValues, Output};
 use mangrove_flow::schedule::Tenant;
 use mangrove_graph::{EdgeId, Result, Value, VertexId};
 
@@ -51,7 +52,7 @@ impl Database {
         let algorithm = registry::find(name)?;
         let transaction = self.begin_read()?;
         let team = self.team_of(&Tenant::default(), threads)?;
-        let output = algorithm.run(transaction.view(), &NewProjections, options, &team)?;
+        let output = algorithm.run(transaction.view(), &self.inner.projections, options, &team)?;
         Ok(AlgorithmRows { transaction, algorithm, output, next: 0, ready: VecDeque::new() })
     }
 }
@@ -67,12 +68,22 @@ impl Database {
         let threads = if threads == 0 { executors.count() } else { threads };
         Ok(Team::with_executors(&executors, tenant, threads.saturating_sub(1)))
     }
+
+    /// The projections that algorithms on this graph share: an algorithm reads again only what has changed since the last one.
+    pub fn projections(&self) -> &ProjectionCache {
+        &self.inner.projections
+    }
 }
 
 impl AlgorithmRows {
     /// The algorithm, with the names of its columns.
     pub fn algorithm(&self) -> &'static AlgorithmInfo {
         self.algorithm
+    }
+
+    /// The names of the columns of these rows: those of the algorithm, without some at the end that were not asked for.
+    pub fn columns(&self) -> Vec<&'static str> {
+        self.output.columns.iter().map(|column| column.name).collect()
     }
 
     fn vertex_ids(&self, vertices: &[VertexId]) -> Result<Vec<Value>> {

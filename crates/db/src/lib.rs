@@ -78,6 +78,8 @@ pub use gauges::{QueryFigures, QueryGauges};
 pub use inspect::{LogEntry, newest_manifest, read_log, read_packs};
 pub use load_sink::TransactionSink;
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
+/// Graph algorithms as functions, and the projections that they read.
+pub use mangrove_analytics as analytics;
 pub use mangrove_analytics::{Team, registry};
 pub use mangrove_durable::backup::{Backup, BackupReport};
 pub use mangrove_durable::checkpoint::CheckpointReport;
@@ -93,8 +95,8 @@ pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySu
 pub use mangrove_durable::restore::{Moment, RestoreReport};
 pub use mangrove_durable::states::Retention;
 pub use mangrove_durable::stream::log::{ObjectLogOptions, ObjectLogState, ObjectLogStatus};
-pub use mangrove_flow::{QueryControl, QueryLimits};
 pub use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, TenantShare, Weight};
+pub use mangrove_flow::{QueryControl, QueryLimits};
 pub use mangrove_graph::statistics;
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId,
@@ -105,7 +107,7 @@ pub use mangrove_graph::{
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::export::{
     Compression, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, PlainChanges, TakeElement,
-    export_elements, write_from,
+    export_elements, write_from, write_rows,
 };
 pub use mangrove_load::rows;
 pub use mangrove_load::{

@@ -99,7 +99,11 @@ fn a_key_that_is_stored_shows_the_algorithm_s_values_alone() {
     assert_eq!(texts(&database, &format!("{ranked}.outE().has('rank').elementMap('rank').select('rank')")), ["3"]);
     // Before the algorithm has run, the key shows what is stored; an index of it is not used.
     ask(&database, "g.call('mangrove.index.create', [label: 'robot', key: 'rank'])").unwrap();
-    check(&database, "g.withComputer().V().has('rank', 7).pageRank().with(PageRank.propertyName, 'rank').values('name')", &["r".into()]);
+    check(
+        &database,
+        "g.withComputer().V().has('rank', 7).pageRank().with(PageRank.propertyName, 'rank').values('name')",
+        &["r".into()],
+    );
     check(&database, &format!("{ranked}.limit(1).V().has('robot', 'rank', 7).count()"), &[0_i64.into()]);
     check(&database, "g.V().has('robot', 'rank', 7).count()", &[1_i64.into()]);
     // A sum of numbers, which is read as a column of numbers.
@@ -111,7 +115,10 @@ fn a_key_that_is_stored_shows_the_algorithm_s_values_alone() {
 fn ranks_begin_with_the_traversers() {
     let database = graph();
     let rank = |script: &str| -> HashMap<String, f64> {
-        let found = ask(&database, &format!("{script}.project('n', 'r').by('name').by('gremlin.pageRankVertexProgram.pageRank')"));
+        let found = ask(
+            &database,
+            &format!("{script}.project('n', 'r').by('name').by('gremlin.pageRankVertexProgram.pageRank')"),
+        );
         let entry = |row: &Value| match row {
             Value::Map(entries) => match (&entries[0].1, &entries[1].1) {
                 (Value::String(name), Value::F64(rank)) => (name.to_string(), *rank),
@@ -124,14 +131,20 @@ fn ranks_begin_with_the_traversers() {
     let first = rank("g.withComputer().V().pageRank().with(PageRank.times, 0)");
     assert!(first.values().all(|rank| (rank - 1.0 / 6.0).abs() < 1e-12), "{first:?}");
     // Two traversers at c, one at b, none elsewhere.
-    let counted = rank("g.withComputer().V().out('knows', 'likes').hasLabel('person').has('name', within('b', 'c')).pageRank().with(PageRank.times, 0)");
+    let counted = rank(
+        "g.withComputer().V().out('knows', 'likes').hasLabel('person').has('name', within('b', 'c')).pageRank().with(PageRank.times, 0)",
+    );
     assert_eq!((counted["b"], counted["c"]), (1.0, 2.0));
     // All rank of a goes along its two edges; b and c pass theirs to all; d and e keep theirs by the way.
     let spread = rank("g.withComputer().V().has('name', 'a').pageRank(1.0).with(PageRank.times, 1).V()");
     assert_eq!((spread["a"], spread["b"], spread["c"]), (0.0, 0.5, 0.5));
-    let along = rank("g.withComputer().V().has('name', 'a').pageRank(1.0).with(PageRank.edges, __.outE('likes')).with(PageRank.times, 1).V()");
+    let along = rank(
+        "g.withComputer().V().has('name', 'a').pageRank(1.0).with(PageRank.edges, __.outE('likes')).with(PageRank.times, 1).V()",
+    );
     assert_eq!((along["b"], along["c"]), (1.0, 0.0));
-    let back = rank("g.withComputer().V().has('name', 'c').pageRank(1.0).with(PageRank.edges, __.inE()).with(PageRank.times, 1).V()");
+    let back = rank(
+        "g.withComputer().V().has('name', 'c').pageRank(1.0).with(PageRank.edges, __.inE()).with(PageRank.times, 1).V()",
+    );
     assert_eq!((back["a"], back["b"], back["c"]), (0.5, 0.5, 0.0));
 }
 
@@ -152,12 +165,11 @@ fn components_and_clusters_follow_the_chosen_edges() {
         ["{n=a, v=1}", "{n=b, v=1}", "{n=c, v=1}", "{n=d, v=10}", "{n=e, v=10}", "{n=r, v=30}"]
     );
     // The id itself, and no text.
-    check(
-        &database,
-        &format!("g.withComputer().V().{clusters}.has('name', 'e').values('x')"),
-        &[10.into()],
+    check(&database, &format!("g.withComputer().V().{clusters}.has('name', 'e').values('x')"), &[10.into()]);
+    assert_eq!(
+        by_name("peerPressure().with(PeerPressure.times, 0).with(PeerPressure.propertyName, 'x')", "x")[1],
+        "{n=b, v=2}"
     );
-    assert_eq!(by_name("peerPressure().with(PeerPressure.times, 0).with(PeerPressure.propertyName, 'x')", "x")[1], "{n=b, v=2}");
 }
 
 #[test]
@@ -179,12 +191,19 @@ fn a_computer_sees_the_labels_that_it_is_told() {
 #[test]
 fn shortest_paths_go_where_options_lead_them() {
     let database = graph();
-    let paths = |options: &str| texts(&database, &format!("g.withComputer().V().has('name', 'a').shortestPath(){options}"));
+    let paths =
+        |options: &str| texts(&database, &format!("g.withComputer().V().has('name', 'a').shortestPath(){options}"));
     assert_eq!(paths(""), ["path[v[1], v[2]]", "path[v[1], v[3]]", "path[v[1]]"]);
     assert_eq!(paths(".with(ShortestPath.edges, Direction.IN)"), ["path[v[1]]"]);
-    assert_eq!(paths(".with(ShortestPath.distance, 'km').with(ShortestPath.target, __.has('name', 'b'))"), ["path[v[1], v[2]]"]);
     assert_eq!(
-        texts(&database, "g.withComputer().V().has('name', 'b').shortestPath().with(ShortestPath.distance, __.values('km')).with(ShortestPath.target, __.has('name', 'c'))"),
+        paths(".with(ShortestPath.distance, 'km').with(ShortestPath.target, __.has('name', 'b'))"),
+        ["path[v[1], v[2]]"]
+    );
+    assert_eq!(
+        texts(
+            &database,
+            "g.withComputer().V().has('name', 'b').shortestPath().with(ShortestPath.distance, __.values('km')).with(ShortestPath.target, __.has('name', 'c'))"
+        ),
         ["path[v[2], v[1], v[3]]"]
     );
     assert_eq!(paths(".with(ShortestPath.maxDistance, 0)"), ["path[v[1]]"]);
@@ -197,7 +216,11 @@ fn shortest_paths_go_where_options_lead_them() {
     let free = paths(".with(ShortestPath.distance, 'km')");
     assert_eq!(free, ["path[v[1], v[2]]", "path[v[1], v[3]]", "path[v[1]]"], "{free:?}");
     // Each traverser has its paths.
-    check(&database, "g.withComputer().V().has('name', 'a').union(identity(), identity()).shortestPath().count()", &[6_i64.into()]);
+    check(
+        &database,
+        "g.withComputer().V().has('name', 'a').union(identity(), identity()).shortestPath().count()",
+        &[6_i64.into()],
+    );
     check(&database, "g.withComputer().V().shortestPath().limit(2).count()", &[2_i64.into()]);
 }
 
@@ -222,7 +245,10 @@ fn only_paths_to_targets_are_made() {
     transaction.insert_edges(along, &ends).unwrap();
     transaction.commit().unwrap();
     // Both to the neighbors of the corner, and to the corner that is two steps away: 1 + 1 + 2.
-    let near = format!("g.withComputer().V(0).shortestPath().with(ShortestPath.target, __.hasId(1, {SIDE}, {})).count()", SIDE + 1);
+    let near = format!(
+        "g.withComputer().V(0).shortestPath().with(ShortestPath.target, __.hasId(1, {SIDE}, {})).count()",
+        SIDE + 1
+    );
     check(&database, &near, &[4_i64.into()]);
     // All of them, as binomial coefficients.
     let options = QueryOptions {
@@ -238,21 +264,86 @@ fn only_paths_to_targets_are_made() {
 #[test]
 fn what_makes_no_sense_is_refused() {
     let database = graph();
-    fails(&database, "g.V().pageRank()", ErrorKind::Unsupported, "VertexComputing steps must be executed with a GraphComputer");
-    fails(&database, "g.withComputer().V().local(pageRank())", ErrorKind::Unsupported, "belongs to the traversal itself");
-    fails(&database, "g.withComputer().V().values('name').pageRank()", ErrorKind::Evaluation, "pageRank() takes vertices, not a string");
-    fails(&database, "g.withComputer().V().values('name').shortestPath()", ErrorKind::Evaluation, "shortestPath() takes vertices");
+    fails(
+        &database,
+        "g.V().pageRank()",
+        ErrorKind::Unsupported,
+        "VertexComputing steps must be executed with a GraphComputer",
+    );
+    fails(
+        &database,
+        "g.withComputer().V().local(pageRank())",
+        ErrorKind::Unsupported,
+        "belongs to the traversal itself",
+    );
+    fails(
+        &database,
+        "g.withComputer().V().values('name').pageRank()",
+        ErrorKind::Evaluation,
+        "pageRank() takes vertices, not a string",
+    );
+    fails(
+        &database,
+        "g.withComputer().V().values('name').shortestPath()",
+        ErrorKind::Evaluation,
+        "shortestPath() takes vertices",
+    );
     fails(&database, "g.withComputer().V().pageRank(2)", ErrorKind::InvalidArgument, "from 0 to 1");
-    fails(&database, "g.withComputer().V().pageRank().with(PageRank.times, -1)", ErrorKind::InvalidArgument, "a number of rounds");
-    fails(&database, "g.withComputer().V().pageRank().with(PageRank.edges, __.out())", ErrorKind::InvalidArgument, "outE(), inE() or bothE()");
-    fails(&database, "g.withComputer().V().pageRank().with('rounds', 3)", ErrorKind::Unsupported, "pageRank has no option `rounds`. There are: `~tinkerpop.pageRank.edges`");
-    fails(&database, "g.withComputer().V().shortestPath().with(ShortestPath.distance, 'name')", ErrorKind::Evaluation, "which an edge lacks");
-    fails(&database, "g.withStrategies(new VertexProgramStrategy(persist: 'EDGES')).V()", ErrorKind::Unsupported, "persist is NOTHING here");
-    fails(&database, "g.withStrategies(new VertexProgramStrategy(vertices: __.has('name', 'a'))).V()", ErrorKind::InvalidArgument, "hasLabel() of some labels");
-    fails(&database, "g.withComputer().withStrategies(new SubgraphStrategy(vertices: __.hasLabel('person'))).V().pageRank()", ErrorKind::Unsupported, "through SubgraphStrategy");
-    fails(&database, "g.withComputer().withStrategies(VertexProgramRestrictionStrategy).V()", ErrorKind::Unsupported, "does not allow the use of a GraphComputer");
+    fails(
+        &database,
+        "g.withComputer().V().pageRank().with(PageRank.times, -1)",
+        ErrorKind::InvalidArgument,
+        "a number of rounds",
+    );
+    fails(
+        &database,
+        "g.withComputer().V().pageRank().with(PageRank.edges, __.out())",
+        ErrorKind::InvalidArgument,
+        "outE(), inE() or bothE()",
+    );
+    fails(
+        &database,
+        "g.withComputer().V().pageRank().with('rounds', 3)",
+        ErrorKind::Unsupported,
+        "pageRank has no option `rounds`. There are: `~tinkerpop.pageRank.edges`",
+    );
+    fails(
+        &database,
+        "g.withComputer().V().shortestPath().with(ShortestPath.distance, 'name')",
+        ErrorKind::Evaluation,
+        "which an edge lacks",
+    );
+    fails(
+        &database,
+        "g.withStrategies(new VertexProgramStrategy(persist: 'EDGES')).V()",
+        ErrorKind::Unsupported,
+        "persist is NOTHING here",
+    );
+    fails(
+        &database,
+        "g.withStrategies(new VertexProgramStrategy(vertices: __.has('name', 'a'))).V()",
+        ErrorKind::InvalidArgument,
+        "hasLabel() of some labels",
+    );
+    fails(
+        &database,
+        "g.withComputer().withStrategies(new SubgraphStrategy(vertices: __.hasLabel('person'))).V().pageRank()",
+        ErrorKind::Unsupported,
+        "through SubgraphStrategy",
+    );
+    fails(
+        &database,
+        "g.withComputer().withStrategies(VertexProgramRestrictionStrategy).V()",
+        ErrorKind::Unsupported,
+        "does not allow the use of a GraphComputer",
+    );
     ask(&database, "g.E().limit(1).property('km', -2)").unwrap();
-    fails(&database, "g.withComputer().V().shortestPath().with(ShortestPath.distance, 'km')", ErrorKind::Evaluation, "lengths from 0 on, and the property 'km' of an edge is -2");
+    fails(
+        &database,
+        "g.withComputer().V().shortestPath().with(ShortestPath.distance, 'km')",
+        ErrorKind::Evaluation,
+        "lengths from 0 on, and the property 'km' of an edge is -2",
+    );
     // Without an algorithm, a computer changes nothing.
     check(&database, "g.withComputer().V().count()", &[6_i64.into()]);
 }
@@ -313,18 +404,38 @@ fn every_algorithm_of_the_registry_is_a_service() {
 fn services_stream_elements_and_values() {
     let database = graph();
     assert_eq!(
-        texts(&database, "g.call('mangrove.algo.bfs', [source: 1]).project('n', 'd').by(select('vertex').values('name')).by('depth')"),
+        texts(
+            &database,
+            "g.call('mangrove.algo.bfs', [source: 1]).project('n', 'd').by(select('vertex').values('name')).by('depth')"
+        ),
         ["{n=a, d=0}", "{n=b, d=1}", "{n=c, d=1}"]
     );
     // Options come from traversals, too, and the service is called for each row.
     assert_eq!(
-        texts(&database, "g.V().has('name', within('a', 'd')).call('mangrove.algo.bfs').with('source', id()).select('depth')"),
+        texts(
+            &database,
+            "g.V().has('name', within('a', 'd')).call('mangrove.algo.bfs').with('source', id()).select('depth')"
+        ),
         ["0", "0", "1", "1", "1"]
     );
     check(&database, "g.call('mangrove.algo.wcc', [vertices: 'person']).count()", &[5_i64.into()]);
-    check(&database, "g.withStrategies(ReadOnlyStrategy).call('mangrove.algo.wcc').with('edges', 'knows').count()", &[6_i64.into()]);
-    fails(&database, "g.withStrategies(ReadOnlyStrategy).call('mangrove.algo.wcc').with('write', 'x')", ErrorKind::Unsupported, "mutating step");
-    fails(&database, "g.call('mangrove.algo.pagerank').with('dumping', 1)", ErrorKind::InvalidArgument, "pagerank has no option 'dumping'. There are: damping");
+    check(
+        &database,
+        "g.withStrategies(ReadOnlyStrategy).call('mangrove.algo.wcc').with('edges', 'knows').count()",
+        &[6_i64.into()],
+    );
+    fails(
+        &database,
+        "g.withStrategies(ReadOnlyStrategy).call('mangrove.algo.wcc').with('write', 'x')",
+        ErrorKind::Unsupported,
+        "mutating step",
+    );
+    fails(
+        &database,
+        "g.call('mangrove.algo.pagerank').with('dumping', 1)",
+        ErrorKind::InvalidArgument,
+        "pagerank has no option 'dumping'. There are: damping",
+    );
     fails(&database, "g.call('mangrove.algo.bfs')", ErrorKind::InvalidArgument, "bfs needs the option 'source'");
     fails(&database, "g.call('mangrove.algo.pagerang')", ErrorKind::InvalidArgument, "mangrove.algo.pagerank");
 }
@@ -342,9 +453,14 @@ fn more_rows_than_a_message_come_in_batches_and_a_limit_ends_them() {
     check(&database, "g.call('mangrove.algo.wcc').limit(3).count()", &[3_i64.into()]);
     check(&database, "g.inject(1, 2).call('mangrove.algo.wcc').count()", &[(2 * COUNT).into()]);
     check(&database, "g.call('mangrove.algo.wcc').select('vertex').dedup().count()", &[COUNT.into()]);
-    check(&database, "g.inject(1).union(call('mangrove.algo.wcc').limit(1), call('mangrove.algo.wcc')).count()", &[(COUNT + 1).into()]);
+    check(
+        &database,
+        "g.inject(1).union(call('mangrove.algo.wcc').limit(1), call('mangrove.algo.wcc')).count()",
+        &[(COUNT + 1).into()],
+    );
     // Written in more than one transaction would need more vertices than a test has; the row counts them all.
-    let written = texts(&database, "g.call('mangrove.algo.pagerank').with('write', 'rank').select('written', 'skipped')");
+    let written =
+        texts(&database, "g.call('mangrove.algo.pagerank').with('write', 'rank').select('written', 'skipped')");
     assert_eq!(written, [format!("{{written={COUNT}, skipped=0}}")]);
     check(&database, "g.V().has('rank', gt(0)).count()", &[COUNT.into()]);
 }
@@ -354,11 +470,19 @@ fn values_are_written_as_properties() {
     let database = graph();
     let row = ask(&database, "g.call('mangrove.algo.wcc', [vertices: 'person', write: 'group'])").unwrap();
     let [Value::Map(entries)] = &row[..] else { panic!("{row:?}") };
-    assert!(entries.iter().any(|(key, value)| *key == "timestamp".into() && matches!(value, Value::I64(1..))), "{row:?}");
+    assert!(
+        entries.iter().any(|(key, value)| *key == "timestamp".into() && matches!(value, Value::I64(1..))),
+        "{row:?}"
+    );
     check(&database, "g.V().has('group').count()", &[5_i64.into()]);
     check(&database, "g.V().hasLabel('robot').has('group').count()", &[0_i64.into()]);
     // A component is written as the id of its vertex.
     check(&database, "g.V().values('group').dedup().count()", &[2_i64.into()]);
     check(&database, "g.V().has('name', 'd').values('group').is(within(10, 20)).count()", &[1_i64.into()]);
-    fails(&database, "g.call('mangrove.algo.wcc').with('write', 1)", ErrorKind::InvalidArgument, "the key of a property");
+    fails(
+        &database,
+        "g.call('mangrove.algo.wcc').with('write', 1)",
+        ErrorKind::InvalidArgument,
+        "the key of a property",
+    );
 }

@@ -39,11 +39,11 @@ pub use reduced::Reduced;
 pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope, Scheduling};
 pub use traits::{Flow, Role};
 
+use crate::logical::algorithm::{ShortestPath, VertexProgram};
 use crate::logical::expression::{Expression, Part};
 use crate::logical::files::FileStep;
 use crate::logical::function::Function;
 use crate::logical::upsert::{MergeMap, Upsert};
-use crate::logical::algorithm::{ShortestPath, VertexProgram};
 use crate::logical::{
     ChooseOption, Condition, EdgeEnd, FilterKind, LabelTest, Lookup, MapTokens, Name, Operand, Quantifier, Reduction,
     ScopePolicy, Segment, Test,

@@ -21,13 +21,7 @@ use crate::team::Team;
 /// # Errors
 ///
 /// If the query of the team has ended.
-pub fn run(
-    projection: &Projection,
-    labels: &[u64],
-    strengths: &[f64],
-    rounds: u32,
-    team: &Team,
-) -> Result<Vec<u64>> {
+pub fn run(projection: &Projection, labels: &[u64], strengths: &[f64], rounds: u32, team: &Team) -> Result<Vec<u64>> {
     let parts = projection.parts();
     let (mut last, mut next) = (labels.to_vec(), labels.to_vec());
     for _ in 0..rounds {

@@ -58,7 +58,7 @@ pub fn run(projection: &Projection, team: &Team) -> Result<Vec<u32>> {
 }
 
 /// Makes the roots of two positions the same.
-fn link(roots: &[AtomicU32], one: u32, other: u32) {
+pub(super) fn link(roots: &[AtomicU32], one: u32, other: u32) {
     let root = |at: u32| roots[at as usize].load(Ordering::Relaxed);
     let (mut one, mut other) = (root(one), root(other));
     while one != other {
@@ -85,7 +85,8 @@ fn root_of(roots: &[AtomicU32], mut at: u32) -> u32 {
     }
 }
 
-fn compress(roots: &[AtomicU32], projection: &Projection, team: &Team) -> Result<()> {
+/// Makes each position point to its root.
+pub(super) fn compress(roots: &[AtomicU32], projection: &Projection, team: &Team) -> Result<()> {
     let parts = projection.parts();
     team.for_parts(parts.len(), |part| {
         for at in parts[part].clone() {

@@ -1,9 +1,20 @@
 //! Which vertices belong together.
 
-use super::given::positions_by_id;
+use mangrove_graph::Result;
+
+use super::given::{Given, least_ids, positions_by_id};
 use super::output::{ColumnInfo, ColumnKind, ColumnValues, Output};
-use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, StateBytes, rounds};
-use crate::algorithm::{cdlp, lcc, peer_pressure, wcc};
+use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, OptionInfo, SEED, StateBytes, rounds};
+use crate::algorithm::louvain::{Communities, ModularityOptions};
+use crate::algorithm::{cdlp, lcc, leiden, louvain, peer_pressure, scc, wcc};
+use crate::projection::{Orientation, Projection};
+use crate::team::Team;
+
+const COMPONENT: ColumnInfo = ColumnInfo {
+    name: "component",
+    kind: ColumnKind::Vertices,
+    meaning: "the vertex of the least id in the component",
+};
 
 pub(super) const CDLP: AlgorithmInfo = AlgorithmInfo {
     name: "cdlp",
@@ -39,7 +50,7 @@ pub(super) const LCC: AlgorithmInfo = AlgorithmInfo {
         ColumnInfo { name: "coefficient", kind: ColumnKind::Numbers, meaning: "the part that is there" },
     ],
     options: &[DIRECTED],
-    state: StateBytes { position: 32, cell: 12 },
+    state: StateBytes { position: 56, cell: 28 },
     run: |given| {
         let projection = given.projection(None)?;
         let coefficients = lcc::run(&projection, given.team)?.into_iter().map(Some);
@@ -47,8 +58,69 @@ pub(super) const LCC: AlgorithmInfo = AlgorithmInfo {
     },
 };
 
+const COMMUNITY: ColumnInfo = ColumnInfo {
+    name: "community",
+    kind: ColumnKind::Vertices,
+    meaning: "the vertex of the least id in the community",
+};
+
+const MODULARITY_OPTIONS: &[OptionInfo] = &[
+    OptionInfo {
+        name: "weight",
+        allowed: "a property key",
+        default: Some("all edges have the weight 1"),
+        meaning: "the property of edges that is their weight, from 0 on; an edge without it has the weight 1",
+    },
+    OptionInfo {
+        name: "resolution",
+        allowed: "a number from 0 on",
+        default: Some("1"),
+        meaning: "with more, communities are smaller",
+    },
+    SEED,
+    OptionInfo {
+        name: "levels",
+        allowed: "a whole number from 1 on",
+        default: Some("32"),
+        meaning: "the most levels: how often communities become the vertices of a smaller graph",
+    },
+];
+
+type FindCommunities = fn(&Projection, &ModularityOptions, &Team) -> Result<Communities>;
+
+fn communities(given: &Given<'_>, find: FindCommunities) -> Result<Output> {
+    let default = ModularityOptions::default();
+    let options = ModularityOptions {
+        resolution: given.number("resolution", default.resolution, 0.0..=f64::MAX)?,
+        seed: given.seed()?,
+        levels: given.integer("levels", i64::from(default.levels), 1..=i64::from(u32::MAX))? as u32,
+    };
+    let projection = given.projection_of(Orientation::Undirected, given.key("weight")?)?;
+    let found = find(&projection, &options, given.team)?.of_positions;
+    let communities = least_ids(given.view, &projection, &found, given.team)?;
+    Ok(Output::of_positions(&projection, "community", communities, ColumnValues::Vertices))
+}
+
+pub(super) const LEIDEN: AlgorithmInfo = AlgorithmInfo {
+    name: "leiden",
+    summary: "A community for each vertex, so that their modularity is high and each is connected",
+    columns: &[OF_VERTEX, COMMUNITY],
+    options: MODULARITY_OPTIONS,
+    state: StateBytes { position: 160, cell: 30 },
+    run: |given| communities(given, leiden::run),
+};
+
+pub(super) const LOUVAIN: AlgorithmInfo = AlgorithmInfo {
+    name: "louvain",
+    summary: "A community for each vertex, so that their modularity is high",
+    columns: &[OF_VERTEX, COMMUNITY],
+    options: MODULARITY_OPTIONS,
+    state: StateBytes { position: 120, cell: 30 },
+    run: |given| communities(given, louvain::run),
+};
+
 pub(super) const PEER_PRESSURE: AlgorithmInfo = AlgorithmInfo {
-    name: "peerpressure",
+    name: "peer_pressure",
     summary: "A cluster for each vertex: the one that most of the vertices that point at it vote for",
     columns: &[
         OF_VERTEX,
@@ -75,20 +147,30 @@ pub(super) const PEER_PRESSURE: AlgorithmInfo = AlgorithmInfo {
     },
 };
 
+pub(super) const SCC: AlgorithmInfo = AlgorithmInfo {
+    name: "scc",
+    summary: "A strong component for each vertex: the vertices that paths connect in both directions",
+    columns: &[OF_VERTEX, COMPONENT],
+    options: &[DIRECTED],
+    state: StateBytes { position: 96, cell: 0 },
+    run: |given| {
+        let projection = given.projection(None)?;
+        let components = scc::run(&projection, given.team)?;
+        let components = least_ids(given.view, &projection, &components, given.team)?;
+        Ok(Output::of_positions(&projection, "component", components, ColumnValues::Vertices))
+    },
+};
+
 pub(super) const WCC: AlgorithmInfo = AlgorithmInfo {
     name: "wcc",
     summary: "A component for each vertex: the vertices that edges connect, whatever their direction",
-    columns: &[
-        OF_VERTEX,
-        ColumnInfo { name: "component", kind: ColumnKind::Vertices, meaning: "a vertex of the component" },
-    ],
+    columns: &[OF_VERTEX, COMPONENT],
     options: &[DIRECTED],
-    state: StateBytes { position: 16, cell: 0 },
+    state: StateBytes { position: 64, cell: 0 },
     run: |given| {
         let projection = given.projection(None)?;
-        let numbering = projection.numbering();
-        let vertex = |at: u32| numbering.exists(at).then(|| numbering.vertex(at));
-        let components = wcc::run(&projection, given.team)?.into_iter().map(vertex);
-        Ok(Output::of_positions(&projection, "component", components.collect(), ColumnValues::Vertices))
+        let components = wcc::run(&projection, given.team)?;
+        let components = least_ids(given.view, &projection, &components, given.team)?;
+        Ok(Output::of_positions(&projection, "component", components, ColumnValues::Vertices))
     },
 };

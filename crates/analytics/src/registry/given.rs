@@ -3,6 +3,8 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use hashbrown::hash_map::Entry;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{
     Error, ErrorKind, GraphView, KeyId, LabelFilter, Result, UserId, Value, VertexId, compare, numeric,
 };
@@ -104,6 +106,24 @@ impl<'g> Given<'g> {
         number.filter(|number| allowed.contains(number)).ok_or_else(|| self.misfit(name))
     }
 
+    /// A list of numbers.
+    pub(super) fn numbers(&self, name: &str) -> Result<Option<Vec<f64>>> {
+        let number = |value: &Value| match value {
+            Value::F32(number) => Some(f64::from(*number)),
+            Value::F64(number) => Some(*number),
+            other => numeric::integer(other).map(|number| number as f64),
+        };
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::List(values)) => {
+                let numbers: Option<Vec<f64>> = values.iter().map(number).collect();
+                let finite = numbers.filter(|numbers| numbers.iter().all(|number| number.is_finite()));
+                finite.map(Some).ok_or_else(|| self.misfit(name))
+            }
+            Some(_) => Err(self.misfit(name)),
+        }
+    }
+
     /// A whole number.
     pub(super) fn integer(&self, name: &str, default: i64, allowed: RangeInclusive<i64>) -> Result<i64> {
         let Some(value) = self.get(name) else { return Ok(default) };
@@ -114,6 +134,11 @@ impl<'g> Given<'g> {
     /// The option `rounds`.
     pub(super) fn rounds(&self, default: u32) -> Result<u32> {
         Ok(self.integer("rounds", i64::from(default), 1..=super::ROUNDS_MAX)? as u32)
+    }
+
+    /// The option `seed`.
+    pub(super) fn seed(&self) -> Result<u64> {
+        Ok(self.integer("seed", 0, 0..=i64::MAX)? as u64)
     }
 
     fn labels(&self, name: &str) -> Result<LabelFilter> {
@@ -166,6 +191,16 @@ impl<'g> Given<'g> {
         ids.iter().map(|id| self.position(name, id, projection)).collect::<Result<Vec<_>>>().map(Some)
     }
 
+    /// The positions of the option `sources`, each once; of all vertices if it is not given.
+    pub(super) fn sources(&self, projection: &Projection) -> Result<Vec<u32>> {
+        let numbering = projection.numbering();
+        let all = || numbering.present(0..numbering.positions()).collect();
+        let mut sources: Vec<u32> = self.vertices("sources", projection)?.unwrap_or_else(all);
+        let mut seen = HashSet::new();
+        sources.retain(|source| seen.insert(*source));
+        Ok(sources)
+    }
+
     fn position(&self, name: &str, value: &Value, projection: &Projection) -> Result<u32> {
         let vertex = match value {
             Value::Vertex(vertex) => Some(*vertex),
@@ -194,4 +229,54 @@ pub(super) fn positions_by_id(view: &dyn GraphView, numbering: &Numbering) -> Re
     let mut by_id: Vec<(Value, u32)> = ids.into_iter().zip(positions).collect();
     by_id.sort_by(|(one, _), (other, _)| compare::order(one, other));
     Ok(by_id.into_iter().map(|(_, at)| at).collect())
+}
+
+/// For every position, the vertex of its group whose id is the least in the order that users see. `groups` names each group by one
+/// position; holes have no vertex.
+///
+/// So the name of a group does not depend on the order of positions. Ids of vertices that are alone are not read.
+pub(super) fn least_ids(
+    view: &dyn GraphView,
+    projection: &Projection,
+    groups: &[u32],
+    team: &Team,
+) -> Result<Vec<Option<VertexId>>> {
+    let (numbering, parts) = (projection.numbering(), projection.parts());
+    let mut sizes = vec![0_u32; groups.len()];
+    numbering.present(0..numbering.positions()).for_each(|at| sizes[groups[at as usize] as usize] += 1);
+    let of_parts = team.map_parts(parts.len(), |part| -> Result<_> {
+        let range = parts[part].start as u32..parts[part].end as u32;
+        let positions: Vec<u32> =
+            numbering.present(range).filter(|at| sizes[groups[*at as usize] as usize] > 1).collect();
+        let vertices: Vec<VertexId> = positions.iter().map(|at| numbering.vertex(*at)).collect();
+        let mut ids = Vec::with_capacity(vertices.len());
+        view.vertex_user_ids(&vertices, &mut ids)?;
+        let mut least = HashMap::new();
+        for (at, id) in positions.into_iter().zip(ids) {
+            keep_least(&mut least, groups[at as usize], (id, at));
+        }
+        Ok(least)
+    })?;
+    drop(sizes);
+    let mut least = HashMap::new();
+    for of_part in of_parts {
+        team.check()?;
+        of_part?.into_iter().for_each(|(group, one)| keep_least(&mut least, group, one));
+    }
+    let name = |at: u32| least.get(&groups[at as usize]).map_or(at, |(_, at)| *at);
+    let vertex = |at: u32| numbering.exists(at).then(|| numbering.vertex(name(at)));
+    Ok((0..numbering.positions()).map(vertex).collect())
+}
+
+fn keep_least(least: &mut HashMap<u32, (Value, u32)>, group: u32, (id, at): (Value, u32)) {
+    match least.entry(group) {
+        Entry::Vacant(place) => {
+            place.insert((id, at));
+        }
+        Entry::Occupied(mut place) => {
+            if compare::order(&id, &place.get().0).is_lt() {
+                place.insert((id, at));
+            }
+        }
+    }
 }

@@ -25,8 +25,7 @@ pub struct World {
 
 impl World {
     pub fn new(seed: u64) -> Self {
-        let store =
-            Arc::new(Store::new(&StoreOptions { tablet_count: 3, notes_lists: true, ..StoreOptions::default() }));
+        let store = Arc::new(Store::new(&StoreOptions { tablet_count: 3, ..StoreOptions::default() }));
         let catalog = store.catalog();
         let labels = ["person", "robot"].map(|name| catalog.intern_label_text(name));
         let along = ["knows", "made"].map(|name| catalog.intern_label_text(name));
@@ -89,7 +88,7 @@ impl World {
 
 /// A graph of edges between numbers, with the numbers as ids.
 pub fn graph_of(vertices: &[i64], edges: &[(i64, i64, f64)]) -> (TransactionManager, KeyId) {
-    let store = Arc::new(Store::new(&StoreOptions { tablet_count: 3, notes_lists: true, ..StoreOptions::default() }));
+    let store = Arc::new(Store::new(&StoreOptions { tablet_count: 3, ..StoreOptions::default() }));
     let catalog = store.catalog();
     let (label, along) = (catalog.intern_label_text("vertex"), catalog.intern_label_text("edge"));
     let weight = catalog.intern_key("weight");
@@ -103,6 +102,43 @@ pub fn graph_of(vertices: &[i64], edges: &[(i64, i64, f64)]) -> (TransactionMana
     }
     txn.commit().unwrap();
     (manager, weight)
+}
+
+/// The friendships of a karate club (Zachary 1977): 34 vertices, 78 edges.
+pub fn karate_club() -> (TransactionManager, KeyId) {
+    const FRIENDS: [(i64, &[i64]); 27] = [
+        (1, &[2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 18, 20, 22, 32]),
+        (2, &[3, 4, 8, 14, 18, 20, 22, 31]),
+        (3, &[4, 8, 9, 10, 14, 28, 29, 33]),
+        (4, &[8, 13, 14]),
+        (5, &[7, 11]),
+        (6, &[7, 11, 17]),
+        (7, &[17]),
+        (9, &[31, 33, 34]),
+        (10, &[34]),
+        (14, &[34]),
+        (15, &[33, 34]),
+        (16, &[33, 34]),
+        (19, &[33, 34]),
+        (20, &[34]),
+        (21, &[33, 34]),
+        (23, &[33, 34]),
+        (24, &[26, 28, 30, 33, 34]),
+        (25, &[26, 28, 32]),
+        (26, &[32]),
+        (27, &[30, 34]),
+        (28, &[34]),
+        (29, &[32, 34]),
+        (30, &[33, 34]),
+        (31, &[33, 34]),
+        (32, &[33, 34]),
+        (33, &[34]),
+        (34, &[]),
+    ];
+    let edges: Vec<_> =
+        FRIENDS.iter().flat_map(|(one, friends)| friends.iter().map(move |other| (*one, *other, 1.0))).collect();
+    assert_eq!(edges.len(), 78);
+    graph_of(&(1..=34).collect::<Vec<_>>(), &edges)
 }
 
 /// Reads a projection of the present moment.
@@ -126,5 +162,18 @@ pub fn with_teams(mut each: impl FnMut(&Team)) {
     let executors = Executors::start(ExecutorOptions { count: 3, ..ExecutorOptions::default() }).unwrap();
     for helpers in [1, 3, 7] {
         each(&Team::with_executors(&executors, &Tenant::default(), helpers));
+    }
+}
+
+/// All positions with a vertex.
+pub fn present(projection: &Projection) -> Vec<u32> {
+    projection.numbering().present(0..projection.numbering().positions()).collect()
+}
+
+#[track_caller]
+pub fn assert_near(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len());
+    for (at, (one, other)) in found.iter().zip(expected).enumerate() {
+        assert!(one == other || (one - other).abs() <= 1e-12 * other.abs(), "{what} at {at}: {one}, expected {other}");
     }
 }

@@ -20,9 +20,7 @@ use mangrove_graph::{Catalog, Error, ErrorKind, GraphView, IndexInfo, LabelSetId
 use mangrove_plan::explain::with_literals;
 use mangrove_plan::physical::Requirements;
 use mangrove_plan::{CountGuard, CountValues, Figures, KnownConnections, PhysicalPlan};
-use mangrove_steps::{
-    DescribedOperator, ExecutionContext, Overlay, OverlayView, Rows, SideEffects, build,
-};
+use mangrove_steps::{DescribedOperator, ExecutionContext, Overlay, OverlayView, Rows, SideEffects, build};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 

@@ -7,9 +7,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use mangrove_analytics::registry::{
-    self, ALGORITHMS, AlgorithmInfo, ColumnKind, ColumnValues, NewProjections, Output, VERTEX,
-};
+use mangrove_analytics::registry::{self, ALGORITHMS, AlgorithmInfo, ColumnKind, ColumnValues, Output, VERTEX};
 use mangrove_flow::schedule::Tenant;
 use mangrove_flow::{BATCH_ROWS, Charge, QueryControl};
 use mangrove_graph::{EdgeId, Error, GraphView, Result, Share, Value, VertexId};
@@ -107,7 +105,7 @@ pub(super) fn call(
         // Refused before the work begins, if the query may not use that much memory.
         let _during = call.control.charge_while(estimate(algorithm, call.view)?)?;
         let team = database.team_of(tenant, call.workers_max)?.controlled_by(call.control.clone());
-        algorithm.run(call.view, &NewProjections, &options, &team)?
+        algorithm.run(call.view, database.projections(), &options, &team)?
     };
     let charge = call.control.charge_while(bytes_of(&output))?;
     match key {

@@ -200,11 +200,10 @@ pub struct ServiceRegistry {
 impl ServiceRegistry {
     /// The services of an embedded database.
     pub fn of_database() -> &'static Self {
-        static REGISTRY: LazyLock<ServiceRegistry> =
-            LazyLock::new(|| {
-                let database = ServiceRegistry { services: Vec::new() }.with(super::DATABASE_SERVICES);
-                database.with(algorithms::services())
-            });
+        static REGISTRY: LazyLock<ServiceRegistry> = LazyLock::new(|| {
+            let database = ServiceRegistry { services: Vec::new() }.with(super::DATABASE_SERVICES);
+            database.with(algorithms::services())
+        });
         &REGISTRY
     }
 

@@ -9,9 +9,7 @@ use mangrove_gremlin::{Argument, Column, Position};
 use super::arguments::{child, describe, integer, misfit, name};
 use super::groups::{Call, Modulator};
 use super::site::Site;
-use crate::logical::algorithm::{
-    ComputerFilter, EdgeChoice, ProgramKind, SearchResults, ShortestPath, VertexProgram,
-};
+use crate::logical::algorithm::{ComputerFilter, EdgeChoice, ProgramKind, SearchResults, ShortestPath, VertexProgram};
 use crate::logical::{Condition, Configuration, FilterKind, Name, Step, StepNode, Traversal};
 
 /// The most rounds that can be asked for.

@@ -53,18 +53,8 @@ pub(super) const COMPUTER: &str = "VertexProgramStrategy";
 const NO_COMPUTER: &str = "VertexProgramRestrictionStrategy";
 
 /// Strategies that configure the traversal.
-const CONFIGURING: &[&str] = &[
-    READ_ONLY,
-    OPTIONS,
-    SUBGRAPH,
-    PARTITION,
-    PRODUCTIVE_BY,
-    RESERVED_KEYS,
-    EDGE_LABELS,
-    SEED,
-    COMPUTER,
-    NO_COMPUTER,
-];
+const CONFIGURING: &[&str] =
+    &[READ_ONLY, OPTIONS, SUBGRAPH, PARTITION, PRODUCTIVE_BY, RESERVED_KEYS, EDGE_LABELS, SEED, COMPUTER, NO_COMPUTER];
 const OPTIONS: &str = "OptionsStrategy";
 
 /// The settings of each strategy that has any. Java clients add the name of the class to them.
@@ -206,8 +196,17 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
             "the traversal source has no such method{}",
             mangrove_gremlin::suggest(
                 unknown,
-                ["with", "withBulk", "withComputer", "withPath", "withSack", "withSideEffect", "withStrategies", "withoutStrategies"]
-                    .into_iter()
+                [
+                    "with",
+                    "withBulk",
+                    "withComputer",
+                    "withPath",
+                    "withSack",
+                    "withSideEffect",
+                    "withStrategies",
+                    "withoutStrategies"
+                ]
+                .into_iter()
             )
         ))),
     }

@@ -6,8 +6,8 @@ use mangrove_gremlin::{Bytecode, Instruction};
 use super::groups::{Call, groups};
 use super::site::Site;
 use super::{
-    NESTING_MAX, algorithms, arguments, barriers, branches, carried, connectives, elements, files, filters, functions, known, maps,
-    matching, merges, policies, sources,
+    NESTING_MAX, algorithms, arguments, barriers, branches, carried, connectives, elements, files, filters, functions,
+    known, maps, matching, merges, policies, sources,
 };
 use crate::literals::Literals;
 use crate::logical::function::{CollectionFunction, Function, TextFunction};

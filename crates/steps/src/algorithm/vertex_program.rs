@@ -99,10 +99,8 @@ impl RunProgram {
         let team = services.team(control.clone(), context.workers_max)?;
         let projection = Projection::of(view, &options, &team)?;
         let projection = if edges.direction == Direction::In { projection.reversed() } else { projection };
-        let found = VertexValues {
-            values: self.values(view, &projection, &team)?,
-            numbering: projection.numbering().clone(),
-        };
+        let found =
+            VertexValues { values: self.values(view, &projection, &team)?, numbering: projection.numbering().clone() };
         // Later steps read them until the end of the query.
         control.charge(found.bytes())?;
         overlay.show(&self.program.key, found)
@@ -112,15 +110,16 @@ impl RunProgram {
         let numbering = projection.numbering();
         match self.program.kind {
             ProgramKind::PageRank { damping, rounds } => {
-                let options =
-                    PageRankOptions { damping, rounds, tolerance: TOLERANCE, dangling: Dangling::Spread };
+                let options = PageRankOptions {
+                    damping,
+                    rounds,
+                    tolerance: TOLERANCE,
+                    dangling: Dangling::Spread,
+                    ..PageRankOptions::default()
+                };
                 let ranks = match self.program.by_traversers {
                     false => pagerank::run(projection, &options, team)?,
-                    true => {
-                        let first = self.numbers_of_traversers(projection);
-                        let sum = first.iter().sum();
-                        pagerank::run_from(projection, first, sum, &options, team)?
-                    }
+                    true => pagerank::run_from(projection, self.numbers_of_traversers(projection), &options, team)?,
                 };
                 Ok(PositionValues::Numbers(ranks.ranks))
             }

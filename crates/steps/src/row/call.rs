@@ -74,8 +74,7 @@ impl CallService {
         let services = context.services.as_ref();
         let services = services.ok_or_else(|| Error::bug("a query that calls services has them in its context"))?;
         let (view, control, object) = (&*context.view, out.control_shared(), &rows.object(row));
-        let call =
-            ServiceCall { view, control, workers_max: context.workers_max, object, arguments: &arguments };
+        let call = ServiceCall { view, control, workers_max: context.workers_max, object, arguments: &arguments };
         services.call(self.service.as_deref(), &call)
     }
 
