@@ -321,6 +321,11 @@ pub const DATABASE_SERVICES: &[Service] = &[
     ),
 ];
 
+/// The services of algorithms.
+fn algorithm_services() -> &'static [Service] {
+    algorithms::services()
+}
+
 impl Services for Database {
     fn call(&self, service: Option<&str>, call: &ServiceCall<'_>) -> Result<ServiceResults> {
         let registry = ServiceRegistry::of_database();

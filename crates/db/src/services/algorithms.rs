@@ -53,13 +53,8 @@ fn service_of(algorithm: &'static AlgorithmInfo) -> Service {
         summary: algorithm.summary,
         right: ServiceRight::WriteWith(WRITE),
         parameters: parameters.leak(),
-        function: ServiceFunction::Algorithm(algorithm),
+        function: ServiceFunction::Algorithm(algorithm, call),
     }
-}
-
-/// The columns of an algorithm with their meanings, for the verbose list.
-pub(super) fn columns(algorithm: &AlgorithmInfo) -> Value {
-    row(algorithm.columns.iter().map(|column| (column.name, column.meaning.into())))
 }
 
 /// The column whose values can be written as a property of the vertices.

@@ -17,7 +17,6 @@ use mangrove_graph::{ElementKind, Error, ErrorKind, Result, Value};
 use mangrove_plan::logical::Name;
 use mangrove_steps::{ServiceCall, ServiceResults};
 
-use super::algorithms;
 use crate::state::Database;
 
 /// The service that lists the services, which is also the one that is called without a name.
@@ -119,6 +118,9 @@ impl ParameterType {
     }
 }
 
+/// The function of the services of algorithms.
+pub type RunAlgorithm = fn(&'static AlgorithmInfo, &Database, &Tenant, &ServiceCall<'_>) -> Result<ServiceResults>;
+
 /// The scope of a service, with its function. A function returns the results of one call in order.
 pub enum ServiceFunction {
     /// Lists the registry itself.
@@ -131,8 +133,8 @@ pub enum ServiceFunction {
         /// Answers one call: the rows that the service returns.
         run: fn(&ServiceCall<'_>, &Arguments<'_>) -> Result<Vec<Value>>,
     },
-    /// Runs an algorithm on what the caller's transaction sees.
-    Algorithm(&'static AlgorithmInfo),
+    /// Runs an algorithm on what the caller's transaction sees. Executors that help count for the tenant.
+    Algorithm(&'static AlgorithmInfo, RunAlgorithm),
     /// Works on the database, outside of the caller's transaction.
     OnDatabase(fn(&Database, &Arguments<'_>) -> Result<Vec<Value>>),
     /// Works on the host of the database, such as its server, outside of any transaction. The host is an argument of
@@ -145,7 +147,7 @@ impl ServiceFunction {
     pub fn scope(&self) -> &'static str {
         match self {
             ServiceFunction::List => "the registry",
-            ServiceFunction::InTransaction { .. } | ServiceFunction::Algorithm(_) => "the caller's transaction",
+            ServiceFunction::InTransaction { .. } | ServiceFunction::Algorithm(..) => "the caller's transaction",
             ServiceFunction::OnDatabase(_) => "the database",
             ServiceFunction::OnHost(_) => "the server",
         }
@@ -179,7 +181,9 @@ impl Service {
         };
         let parameters = self.parameters.iter().map(|parameter| (parameter.name, parameter.summary.into()));
         let columns = match self.function {
-            ServiceFunction::Algorithm(algorithm) => Some(("columns", algorithms::columns(algorithm))),
+            ServiceFunction::Algorithm(algorithm, _) => {
+                Some(("columns", row(algorithm.columns.iter().map(|column| (column.name, column.meaning.into())))))
+            }
             _ => None,
         };
         let described = [
@@ -202,7 +206,7 @@ impl ServiceRegistry {
     pub fn of_database() -> &'static Self {
         static REGISTRY: LazyLock<ServiceRegistry> = LazyLock::new(|| {
             let database = ServiceRegistry { services: Vec::new() }.with(super::DATABASE_SERVICES);
-            database.with(algorithms::services())
+            database.with(super::algorithm_services())
         });
         &REGISTRY
     }
@@ -245,12 +249,12 @@ impl ServiceRegistry {
         call: &ServiceCall<'_>,
     ) -> Result<ServiceResults> {
         let arguments = Arguments { service, given: call.arguments, control: call.control };
-        if !matches!(service.function, ServiceFunction::Algorithm(_)) {
+        if !matches!(service.function, ServiceFunction::Algorithm(..)) {
             arguments.check()?;
         }
         let rows = match &service.function {
             // It checks its options itself.
-            ServiceFunction::Algorithm(algorithm) => return algorithms::call(algorithm, database, tenant, call),
+            ServiceFunction::Algorithm(algorithm, run) => return run(algorithm, database, tenant, call),
             ServiceFunction::List => self.list(&arguments)?,
             ServiceFunction::InTransaction { run, .. } => run(call, &arguments)?,
             ServiceFunction::OnDatabase(run) => run(database, &arguments)?,

@@ -9,7 +9,9 @@ use mangrove_gremlin::{Argument, Column, Position};
 use super::arguments::{child, describe, integer, misfit, name};
 use super::groups::{Call, Modulator};
 use super::site::Site;
-use crate::logical::algorithm::{ComputerFilter, EdgeChoice, ProgramKind, SearchResults, ShortestPath, VertexProgram};
+use crate::logical::algorithm::{
+    COMPUTER, ComputerFilter, EdgeChoice, ProgramKind, SearchResults, ShortestPath, VertexProgram,
+};
 use crate::logical::{Condition, Configuration, FilterKind, Name, Step, StepNode, Traversal};
 
 /// The most rounds that can be asked for.
@@ -244,7 +246,7 @@ pub(super) fn configure(traversal: &mut Traversal, configuration: &Configuration
             let what = "VertexComputing steps must be executed with a GraphComputer; begin with g.withComputer()";
             refused(step, node.position, what)
         })?;
-        if let Some(other) = configuration.subsets.iter().find(|subset| subset.strategy != super::source::COMPUTER) {
+        if let Some(other) = configuration.subsets.iter().find(|subset| subset.strategy != COMPUTER) {
             let what = format!(
                 "an algorithm does not see the graph through {}; name labels in the vertices and edges of the computer",
                 other.strategy

@@ -18,7 +18,7 @@ use super::policies;
 use super::site::Site;
 use crate::literals::Literals;
 use crate::logical::Subset;
-use crate::logical::algorithm::ComputerFilter;
+use crate::logical::algorithm::{COMPUTER, ComputerFilter};
 use crate::logical::{Condition, Configuration, Name, Operand, Sack, ScopePolicy, Step, StepNode, Test, Traversal};
 use crate::options::Planner;
 
@@ -48,8 +48,6 @@ const RESERVED_KEYS: &str = "ReservedKeysVerificationStrategy";
 const EDGE_LABELS: &str = "EdgeLabelVerificationStrategy";
 const SEED: &str = "SeedStrategy";
 
-/// The graph computer of algorithms; `withComputer()` is short for it.
-pub(super) const COMPUTER: &str = "VertexProgramStrategy";
 const NO_COMPUTER: &str = "VertexProgramRestrictionStrategy";
 
 /// Strategies that configure the traversal.

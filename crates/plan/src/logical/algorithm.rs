@@ -7,6 +7,9 @@ use mangrove_graph::Direction;
 
 use super::Name;
 
+/// The strategy that gives a source a graph computer.
+pub const COMPUTER: &str = "VertexProgramStrategy";
+
 /// The edges that an algorithm follows from a vertex.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgeChoice {

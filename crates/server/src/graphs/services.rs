@@ -129,7 +129,7 @@ impl Services for QueryServices {
         }
         match (&service.function, run()?) {
             // What such a service returns is data of the graph, not a report.
-            (ServiceFunction::InTransaction { .. } | ServiceFunction::Algorithm(_), results) => Ok(results),
+            (ServiceFunction::InTransaction { .. } | ServiceFunction::Algorithm(..), results) => Ok(results),
             (_, ServiceResults::All(rows)) => {
                 let redactor = DirectoryRedactor::for_caller(&self.caller, &self.graph);
                 Ok(ServiceResults::All(rows.into_iter().map(|row| redactor.value(row)).collect()))
@@ -305,7 +305,7 @@ mod tests {
              This page is written by a test from the table of services. After a change, run\n\
              `MANGROVE_UPDATE_FIXTURES=1 cargo test -p mangrove-server --lib services`.\n",
         );
-        let is_algorithm = |service: &&Service| matches!(service.function, ServiceFunction::Algorithm(_));
+        let is_algorithm = |service: &&Service| matches!(service.function, ServiceFunction::Algorithm(..));
         page += "\n## mangrove.algo.NAME\n\n\
                  a service for each algorithm, with its options and, for most, `write`: see [Graph algorithms](algorithms.md#in-gremlin). \
                  Right: read; write with `write`. Scope: the caller's transaction; with `write`, the database.\n";
