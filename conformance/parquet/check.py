@@ -340,7 +340,7 @@ def check_algorithms(checks, folder):
     found = dict(zip(table["vertex"].to_pylist(), table["rank"].to_pylist()))
     near = all(abs(found[at] - ranks[at]) < 1e-12 for at in range(count))
     checks.equal("algorithm: ranks", (len(found), near), (count, True))
-    total = duckdb.sql(f"select sum(rank), count(distinct vertex) from '{out}'").fetchone()
+    total = duckdb.sql(f"select sum(rank), count(distinct vertex) from '{out}'").fetchall()[0]
     checks.equal("algorithm: DuckDB", (round(total[0], 9), total[1]), (1.0, count))
     walks = pd.read_parquet(run("random_walks", "steps=5", "walks=2"))
     steps = set(edges)
