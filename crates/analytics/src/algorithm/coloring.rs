@@ -7,7 +7,7 @@
 //! threads, and at most as many as the greatest number of neighbors, and one more. Positions may be different in another
 //! database of the same graph; then the colors may be.
 //!
-//! Directions and loops do not count. Work O(n + m); memory 24 bytes a position, and 4 a cell of an undirected projection.
+//! Directions and loops do not count. Work O(n + m); memory 32 bytes a position, and 4 a cell of an undirected projection.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,7 +26,9 @@ use crate::worklist::drain;
 /// If the query of the team has ended.
 pub fn run(projection: &Projection, seed: u64, team: &Team) -> Result<Vec<u32>> {
     let rows = SimpleRows::of(projection, true, team)?;
-    let rank = |at: u32| (rows.degree(at), mixed(seed, u64::from(at)));
+    let ranks: Vec<u64> =
+        (0..rows.positions()).map(|at| u64::from(rows.degree(at)) << 32 | mixed(seed, u64::from(at)) >> 32).collect();
+    let rank = |at: u32| (ranks[at as usize], at);
     let column = || -> Vec<AtomicU32> { (0..rows.positions()).map(|_| AtomicU32::new(0)).collect() };
     // How many neighbors before each vertex have no color.
     let (waiting, colors) = (column(), column());
