@@ -6,7 +6,7 @@ use clap::Args;
 use mangrove::{Error, Result};
 
 use crate::oltp::{Api, Choices, Level, Operations, Skew};
-use crate::options::{Options, Scale, Suite};
+use crate::options::{AnalyticsChoices, Options, Scale, Suite};
 use crate::queries::choices::QueryChoices;
 
 /// The options beside the suites.
@@ -71,6 +71,15 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
+    /// `analytics`: the directory with the programs of the GAP Benchmark Suite (bfs, pr, cc, sssp), which are measured
+    /// beside ours
+    #[arg(long, value_name = "DIR")]
+    gap: Option<PathBuf>,
+
+    /// `analytics`: also measure the graph of this file, a pair of numbers a line; may be given several times
+    #[arg(long, value_name = "FILE")]
+    graph: Vec<PathBuf>,
+
     /// Also write the figures to this file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -101,6 +110,7 @@ impl Arguments {
                 homes: self.home,
             },
             queries: QueryChoices { executors: self.executors, data: self.data },
+            analytics: AnalyticsChoices { gap: self.gap, graphs: self.graph },
         };
         options.check()?;
         let report = crate::run(&options, &mut |row| eprintln!("{row}"))?;

@@ -21,8 +21,8 @@
 //!    unless a case says *batch* (see [`harness`]).
 //! 3. A reported time is the median of repetitions, with the fastest and the slowest beside it.
 //!
-//! Not here: other databases (`bench/peers` measures them, each through its own client), analytics, which the database
-//! does not have, and assertions about time: tests check only that a run works and what it writes.
+//! Not here: other databases (`bench/peers` measures them, each through its own client), and assertions about time: tests
+//! check only that a run works and what it writes.
 //!
 //! Three files to read first: [`harness`] (how time is taken), `ways` (how a query is run), `suites/point.rs` (a
 //! suite).
@@ -52,7 +52,7 @@ mod ways;
 
 pub use arguments::Arguments;
 pub use oltp::{Api, Choices, Level, Operations, Skew};
-pub use options::{Options, Scale, Suite};
+pub use options::{AnalyticsChoices, Options, Scale, Suite};
 pub use queries::choices::QueryChoices;
 pub use report::{Figure, Metric, Report, Row};
 

@@ -1,5 +1,6 @@
 //! The options of a run: suites, sizes, times.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::ValueEnum;
@@ -91,11 +92,13 @@ pub enum Suite {
     Isolation,
     /// CPU shares of two users of a server with weights 1:3
     Shares,
+    /// Graph algorithms on the live graph, beside the GAP Benchmark Suite (`--gap`), and beside a writer
+    Analytics,
 }
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 38] = [
+    pub const ALL: [Suite; 39] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
@@ -134,6 +137,7 @@ impl Suite {
         Suite::Caches,
         Suite::Isolation,
         Suite::Shares,
+        Suite::Analytics,
     ];
 
     /// The name in reports.
@@ -177,6 +181,7 @@ impl Suite {
             Suite::Caches => "caches",
             Suite::Isolation => "isolation",
             Suite::Shares => "shares",
+            Suite::Analytics => "analytics",
         }
     }
 }
@@ -274,6 +279,17 @@ pub struct Options {
     pub choices: Choices,
     /// The choices of suites that run queries on several executors.
     pub queries: QueryChoices,
+    /// The choices of the suite of algorithms.
+    pub analytics: AnalyticsChoices,
+}
+
+/// The choices of the suite `analytics`.
+#[derive(Clone, Debug, Default)]
+pub struct AnalyticsChoices {
+    /// The directory with the programs of the GAP Benchmark Suite; `None`: they are left out.
+    pub gap: Option<PathBuf>,
+    /// Files of graphs, besides those that are generated.
+    pub graphs: Vec<PathBuf>,
 }
 
 /// A larger number of threads is taken for a typing error.
@@ -311,6 +327,7 @@ impl Options {
             only: None,
             choices: Choices::default(),
             queries: QueryChoices::default(),
+            analytics: AnalyticsChoices::default(),
         }
     }
 }

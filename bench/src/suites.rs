@@ -1,6 +1,7 @@
 //! The suites, one a file.
 
 mod adaptive;
+mod analytics;
 mod caches;
 mod collection;
 mod columns;
@@ -83,6 +84,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Caches => caches::run(&context, report),
         Suite::Isolation => isolation::run(&context, report),
         Suite::Shares => shares::run(&context, report),
+        Suite::Analytics => analytics::run(&context, report),
     })
 }
 

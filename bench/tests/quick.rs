@@ -1,11 +1,22 @@
 //! Every suite runs on a tiny graph, checks its answers, and writes figures in the agreed form. No test asserts a time.
 
-use mangrove_bench::{Api, Choices, Figure, Operations, Options, QueryChoices, Report, Scale, Skew, Suite};
+use mangrove_bench::{
+    AnalyticsChoices, Api, Choices, Figure, Operations, Options, QueryChoices, Report, Scale, Skew, Suite,
+};
 
 /// Runs suites on a tiny graph.
 fn options(suites: &[Suite], threads: usize) -> Options {
     let (choices, queries) = (Choices::default(), QueryChoices::default());
-    Options { suites: suites.to_vec(), scale: Scale::Tiny, seconds: 0.0, threads, only: None, choices, queries }
+    Options {
+        suites: suites.to_vec(),
+        scale: Scale::Tiny,
+        seconds: 0.0,
+        threads,
+        only: None,
+        choices,
+        queries,
+        analytics: AnalyticsChoices::default(),
+    }
 }
 
 fn run(options: &Options) -> Report {

@@ -13,9 +13,11 @@
 //! | [`team`] | the threads that work on an algorithm |
 //! | [`numbering`] | positions of vertices: small dense numbers |
 //! | [`projection`], `page_rows` | the neighbors of all vertices as positions; those of a page |
+//! | [`cache`] | the projections that a database keeps |
+//! | `random` | random numbers that are a function of what they are for |
 //! | `simple`, `ranked` | sorted rows, for algorithms that intersect them; of ranks by degree |
 //! | `modularity` | levels of communities, and moves between them |
-//! | `hash`, `tally` | numbers that look random; sums by small numbers |
+//! | `tally` | sums by small numbers |
 //! | `worklist` | work that brings more work, without levels |
 //! | [`algorithm`] | the algorithms, one a file |
 //! | [`registry`] | the algorithms by name, with their options |
@@ -27,13 +29,14 @@
 #![warn(missing_docs)]
 
 pub mod algorithm;
+pub mod cache;
 #[allow(unsafe_code)]
 mod gang;
-mod hash;
 mod modularity;
 pub mod numbering;
 mod page_rows;
 pub mod projection;
+mod random;
 mod ranked;
 pub mod registry;
 mod simple;

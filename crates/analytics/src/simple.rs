@@ -16,16 +16,28 @@ pub(crate) struct SimpleRows {
 impl SimpleRows {
     /// For each position, the ends of its outgoing edges; with `both`, of the edges of both directions.
     pub(crate) fn of(projection: &Projection, both: bool, team: &Team) -> Result<Self> {
+        Self::made(projection, team, |at, row| {
+            row.extend_from_slice(projection.outgoing(at));
+            if both && projection.is_directed() {
+                row.extend_from_slice(projection.incoming(at));
+            }
+        })
+    }
+
+    /// For each position, the sources of its incoming edges.
+    pub(crate) fn of_incoming(projection: &Projection, team: &Team) -> Result<Self> {
+        Self::made(projection, team, |at, row| row.extend_from_slice(projection.incoming(at)))
+    }
+
+    /// Rows that `add` puts together: in any order, with any cells.
+    fn made(projection: &Projection, team: &Team, add: impl Fn(u32, &mut Vec<u32>) + Sync) -> Result<Self> {
         let parts = projection.parts();
         let of_parts = team.map_parts(parts.len(), |part| {
             let (mut lengths, mut cells, mut row) = (Vec::with_capacity(parts[part].len()), Vec::new(), Vec::new());
             for at in parts[part].clone() {
                 let at = at as u32;
                 row.clear();
-                row.extend_from_slice(projection.outgoing(at));
-                if both && projection.is_directed() {
-                    row.extend_from_slice(projection.incoming(at));
-                }
+                add(at, &mut row);
                 row.sort_unstable();
                 row.dedup();
                 row.retain(|other| *other != at);

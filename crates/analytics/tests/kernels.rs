@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use common::{World, all, of_labels, project, with_teams};
+use common::{World, all, assert_near, of_labels, project, with_teams};
 use mangrove_analytics::algorithm::{bfs, cdlp, lcc, pagerank, sssp, wcc};
 use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team, verify};
 use mangrove_flow::clock::MonotonicClock;
@@ -15,13 +15,6 @@ use mangrove_graph::ErrorKind;
 use mangrove_testdata::{case_count, first_seed};
 
 const ORIENTATIONS: [Orientation; 2] = [Orientation::Directed, Orientation::Undirected];
-
-fn assert_near(found: &[f64], expected: &[f64], what: &str) {
-    assert_eq!(found.len(), expected.len());
-    for (at, (one, other)) in found.iter().zip(expected).enumerate() {
-        assert!(one == other || (one - other).abs() <= 1e-12 * other.abs(), "{what} at {at}: {one}, expected {other}");
-    }
-}
 
 fn check(projection: &Projection, team: &Team, what: &str) {
     let vertices: Vec<u32> =

@@ -2,10 +2,17 @@
 
 mod common;
 
-use common::{World, graph_of};
-use mangrove_analytics::Team;
-use mangrove_analytics::registry::{ALGORITHMS, ColumnValues, NewProjections, Output, find};
-use mangrove_graph::{GraphView, UserId, Value, VertexId};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use common::{World, all, graph_of, project};
+use mangrove_analytics::registry::{
+    ALGORITHMS, AlgorithmInfo, ColumnValues, NewProjections, OptionInfo, Output, Projections, find,
+};
+use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
+use mangrove_flow::clock::MonotonicClock;
+use mangrove_flow::{QueryControl, QueryLimits};
+use mangrove_graph::{ErrorKind, GraphView, UserId, Value, VertexId};
 use mangrove_txn::TransactionManager;
 
 fn run(manager: &TransactionManager, name: &str, options: &[(&str, Value)]) -> mangrove_graph::Result<Output> {
@@ -65,6 +72,146 @@ fn columns_name_vertices_and_have_no_holes() {
     assert!((ranks.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     let found = run(&manager, "lcc", &[]).unwrap();
     assert_eq!(found.column("coefficient"), Some(&ColumnValues::Numbers(vec![0.0; 5])));
+}
+
+/// The vertices of a column, by their ids.
+fn ids(manager: &TransactionManager, values: Option<&ColumnValues>) -> Vec<Value> {
+    let (Some(ColumnValues::Vertices(vertices)) | Some(ColumnValues::VertexLists { vertices, .. })) = values else {
+        panic!("{values:?} are no vertices")
+    };
+    let mut ids = Vec::new();
+    manager.begin_read().unwrap().vertex_user_ids(vertices, &mut ids).unwrap();
+    ids
+}
+
+fn numbers(output: &Output, name: &str) -> Vec<f64> {
+    match output.column(name) {
+        Some(ColumnValues::Numbers(numbers)) => numbers.clone(),
+        Some(ColumnValues::Counts(counts)) => counts.iter().map(|count| *count as f64).collect(),
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+#[test]
+fn paths_are_lists_of_vertices_with_a_length() {
+    // The way with fewer edges is longer.
+    let edges = [(1, 2, 1.0), (2, 3, 1.0), (1, 3, 5.0), (3, 4, 0.5)];
+    let (manager, _) = graph_of(&[1, 2, 3, 4, 9], &edges);
+    let ends = |to: i64| [("source", Value::I64(1)), ("target", Value::I64(to))];
+    let with = |to: i64, more: &[(&'static str, Value)]| [&ends(to)[..], more].concat();
+    let path = run(&manager, "shortest_path", &ends(4)).unwrap();
+    assert_eq!(ids(&manager, path.column("path")), [1, 3, 4].map(Value::I64));
+    assert_eq!(numbers(&path, "length"), [2.0]);
+    let path = run(&manager, "shortest_path", &with(4, &[("weight", "weight".into())])).unwrap();
+    assert_eq!(ids(&manager, path.column("path")), [1, 2, 3, 4].map(Value::I64));
+    assert_eq!(numbers(&path, "length"), [2.5]);
+    assert!(run(&manager, "shortest_path", &ends(9)).unwrap().is_empty());
+    let paths = run(&manager, "k_shortest_paths", &with(4, &[("k", 5.into()), ("weight", "weight".into())])).unwrap();
+    assert_eq!(paths.column("path").unwrap().len(), 2);
+    assert_eq!(numbers(&paths, "length"), [2.5, 5.5]);
+    let tree =
+        run(&manager, "bfs", &[("source", 1.into()), ("parents", true.into()), ("max_depth", 1.into())]).unwrap();
+    assert_eq!(ids(&manager, tree.column("vertex")), [1, 2, 3].map(Value::I64));
+    assert_eq!(ids(&manager, tree.column("parent")), [1, 1, 1].map(Value::I64));
+    let some = Value::list(vec![3.into(), 1.into(), 3.into()]);
+    let all = run(&manager, "all_shortest_paths", &[("sources", some.clone())]).unwrap();
+    assert_eq!(ids(&manager, all.column("source")), [3, 1, 1, 1].map(Value::I64));
+    assert_eq!(numbers(&all, "distance"), [1.0, 1.0, 1.0, 2.0]);
+    let near = run(&manager, "k_hop", &[("k", 1.into()), ("sources", some)]).unwrap();
+    assert_eq!(ids(&manager, near.column("vertex")), [3, 1].map(Value::I64));
+    assert_eq!(numbers(&near, "count"), [1.0, 2.0]);
+}
+
+#[test]
+fn centralities_have_the_columns_that_they_name() {
+    // A star: 1 is between all others.
+    let (manager, _) = graph_of(&[1, 2, 3, 4], &[(1, 2, 1.0), (1, 3, 1.0), (1, 4, 2.0)]);
+    let both = [("directed", Value::Bool(false))];
+    let normalized = [("directed", Value::Bool(false)), ("normalized", Value::Bool(true))];
+    let of_first = |name: &str, column: &str, options: &[(&str, Value)]| {
+        let output = run(&manager, name, options).unwrap();
+        let at = output.vertices().unwrap().iter().position(|found| *found == vertex(&manager, 1)).unwrap();
+        assert_eq!(output.len(), 4);
+        numbers(&output, column)[at]
+    };
+    assert_eq!(of_first("betweenness", "betweenness", &both), 3.0);
+    assert_eq!(of_first("betweenness", "betweenness", &normalized), 1.0);
+    assert_eq!(of_first("closeness", "closeness", &both), 1.0);
+    assert_eq!(of_first("closeness", "closeness", &[]), 0.0);
+    assert_eq!(of_first("closeness", "closeness", &[("paths", "out".into())]), 1.0);
+    assert_eq!(of_first("harmonic", "harmonic", &both), 3.0);
+    assert_eq!(of_first("harmonic", "harmonic", &normalized), 1.0);
+    assert_eq!((of_first("hits", "hub", &[]), of_first("hits", "authority", &[])), (1.0, 0.0));
+    assert_eq!((of_first("degree", "out", &[]), of_first("degree", "in", &[])), (3.0, 0.0));
+    assert_eq!(of_first("katz", "katz", &[("alpha", Value::F64(0.5))]), 1.0);
+    let sources = ("sources", Value::I64(1));
+    assert_eq!(of_first("pagerank", "rank", &[sources.clone(), ("damping", 0.into())]), 1.0);
+    let ranks = run(&manager, "pagerank", &[sources, ("weight", "weight".into()), ("rounds", 1.into())]).unwrap();
+    let at = ranks.vertices().unwrap().iter().position(|found| *found == vertex(&manager, 4)).unwrap();
+    assert!((numbers(&ranks, "rank")[at] - 0.85 / 2.0).abs() < 1e-12);
+}
+
+/// What must be given to an algorithm, for a graph with the vertices 1 and 3.
+fn required(algorithm: &AlgorithmInfo) -> Vec<(String, Value)> {
+    let must = algorithm.all_options().filter(|option| option.default.is_none());
+    let value = |option: &OptionInfo| match option.name {
+        "source" => Value::I64(1),
+        "target" => Value::I64(3),
+        "weight" => "weight".into(),
+        other => panic!("{} must be given {other}", algorithm.name),
+    };
+    must.map(|option| (option.name.to_owned(), value(option))).collect()
+}
+
+#[test]
+fn results_have_the_first_of_the_columns_that_are_listed() {
+    let (manager, _) = graph_of(&[1, 2, 3], &[(1, 2, 1.0), (2, 3, 2.0), (3, 1, 1.0), (2, 1, 1.0)]);
+    let view = manager.begin_read().unwrap();
+    for algorithm in ALGORITHMS {
+        let output = algorithm.run(&view, &NewProjections, &required(algorithm), &Team::alone()).unwrap();
+        assert!(!output.is_empty(), "{}", algorithm.name);
+        for (column, info) in output.columns.iter().zip(algorithm.columns) {
+            assert_eq!((column.name, column.values.kind()), (info.name, info.kind), "{}", algorithm.name);
+            assert_eq!(column.values.len(), output.len(), "{}", algorithm.name);
+        }
+        assert!(output.columns.len() <= algorithm.columns.len(), "{}", algorithm.name);
+    }
+}
+
+/// A projection that is there already.
+struct Ready(Arc<Projection>);
+
+impl Projections for Ready {
+    fn projection(
+        &self,
+        _: &dyn GraphView,
+        _: &ProjectionOptions,
+        _: &Team,
+    ) -> mangrove_graph::Result<Arc<Projection>> {
+        Ok(self.0.clone())
+    }
+}
+
+#[test]
+fn every_algorithm_ends_when_its_query_was_cancelled() {
+    let (manager, weight) = graph_of(&[1, 2, 3], &[(1, 2, 1.0), (2, 3, 2.0), (3, 1, 1.0), (2, 1, 1.0)]);
+    let view = manager.begin_read().unwrap();
+    let ready = Ready(Arc::new(project(&manager, &all(Orientation::Directed, Some(weight)), &Team::alone())));
+    let cancelled = Arc::new(AtomicBool::new(true));
+    let control = Arc::new(QueryControl::new(QueryLimits::default(), Arc::new(MonotonicClock::default()), cancelled));
+    let team = Team::alone().controlled_by(control);
+    for algorithm in ALGORITHMS {
+        let ended = algorithm.run(&view, &ready, &required(algorithm), &team).map(|output| output.len());
+        assert_eq!(ended.map_err(|error| error.kind()), Err(ErrorKind::Cancelled), "{}", algorithm.name);
+        algorithm.run(&view, &ready, &required(algorithm), &Team::alone()).unwrap();
+    }
+    for (name, count) in [("shortest_path", 1), ("k_shortest_paths", 1)] {
+        let mut options = required(find(name).unwrap());
+        options.push(("weight".to_owned(), "weight".into()));
+        let ended = find(name).unwrap().run(&view, &ready, &options, &team).map(|output| output.len());
+        assert_eq!(ended.map_err(|error| error.kind()), Err(ErrorKind::Cancelled), "{name} with weights");
+        assert_eq!(find(name).unwrap().run(&view, &ready, &options, &Team::alone()).unwrap().len(), count);
+    }
 }
 
 #[test]
@@ -128,6 +275,13 @@ fn what_is_not_allowed_is_named_with_what_is() {
     refused("pagerank", &[("damping", Value::F64(1.1))], &["a number from 0 to 1"]);
     refused("pagerank", &[("dangling", "keep".into())], &["'spread' or 'drop'"]);
     refused("pagerank", &[("directed", "no".into())], &["true or false"]);
+    refused("pagerank", &[("sources", Value::list(vec![]))], &["at least one source"]);
+    refused("pagerank", &[("sources", Value::list(vec![1.into(), 7.into()]))], &["no vertex with the id"]);
+    refused("closeness", &[("paths", "both".into())], &["'in' or 'out'"]);
+    refused("closeness", &[("samples", 0.into())], &["a whole number from 1 on"]);
+    refused("all_shortest_paths", &[("limit", 0.into())], &["a whole number from 1 on"]);
+    refused("k_shortest_paths", &[("source", 1.into())], &["needs the option 'target'"]);
+    refused("bfs", &[("source", 1.into()), ("max_depth", (-1).into())], &["a whole number from 0 on"]);
     refused("bfs", &[], &["needs the option 'source'", "the id of a vertex"]);
     refused("bfs", &[("source", 3.into())], &["no vertex with the id"]);
     refused("sssp", &[("source", 1.into())], &["needs the option 'weight'"]);

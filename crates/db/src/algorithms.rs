@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use mangrove_analytics::Team;
-use mangrove_analytics::registry::{self, AlgorithmInfo, ColumnValues, NewProjections, Output};
+use mangrove_analytics::cache::ProjectionCache;
+use mangrove_analytics::registry::{self, AlgorithmInfo, ColumnValues, Output};
 use mangrove_flow::schedule::{Executors, Tenant};
 use mangrove_graph::{EdgeId, Result, Value, VertexId};
 
@@ -55,8 +56,15 @@ impl Database {
             1 => Team::alone(),
             _ => Team::with_executors(&executors, &Tenant::default(), threads - 1),
         };
-        let output = algorithm.run(transaction.view(), &NewProjections, options, &team)?;
+        let output = algorithm.run(transaction.view(), &self.inner.projections, options, &team)?;
         Ok(AlgorithmRows { transaction, algorithm, output, next: 0, ready: VecDeque::new() })
+    }
+}
+
+impl Database {
+    /// The projections that algorithms on this graph share: an algorithm reads again only what has changed since the last one.
+    pub fn projections(&self) -> &ProjectionCache {
+        &self.inner.projections
     }
 }
 

@@ -52,7 +52,7 @@ impl Database {
             memory_limit_bytes: options.memory_limit_bytes,
             memory_budget: options.memory_budget.clone(),
             sizes: options.sizes,
-            notes_lists: false,
+            notes_replayed_lists: false,
         });
         Self::assemble(options, TransactionManager::new(Arc::new(store)), Home::Memory)
     }

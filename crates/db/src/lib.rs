@@ -78,6 +78,8 @@ pub use gauges::{QueryFigures, QueryGauges};
 pub use inspect::{LogEntry, newest_manifest, read_log, read_packs};
 pub use load_sink::TransactionSink;
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
+/// Graph algorithms as functions, and the projections that they read.
+pub use mangrove_analytics as analytics;
 pub use mangrove_analytics::registry;
 pub use mangrove_durable::backup::{Backup, BackupReport};
 pub use mangrove_durable::checkpoint::CheckpointReport;

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use mangrove_analytics::cache::ProjectionCache;
 use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, Weight};
 use mangrove_graph::{Catalog, IdRule, MemoryBudget, Result};
@@ -39,6 +40,8 @@ pub(crate) struct DatabaseState {
     pub numeric_ids: AtomicBool,
     /// The files that `io()` may use.
     pub files: Mutex<Arc<FileAccess>>,
+    /// What algorithms have read last.
+    pub projections: ProjectionCache,
     /// The options of a query that is run without options. Its cancel flag is never set.
     options: QueryOptions,
     /// The memory budget of the process.
@@ -97,6 +100,7 @@ impl Database {
             retries: AtomicU64::new(0),
             numeric_ids: AtomicBool::new(false),
             files: Mutex::default(),
+            projections: ProjectionCache::default(),
             options: QueryOptions::default(),
             budget: options.memory_budget.clone(),
             home,

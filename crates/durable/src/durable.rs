@@ -119,7 +119,7 @@ impl DurableOptions {
             memory_budget: self.memory_budget.clone(),
             sizes: self.sizes,
             follows: false,
-            notes_lists: self.has_topology(manifest),
+            notes_replayed_lists: self.has_topology(manifest),
         }
     }
 }

@@ -58,7 +58,7 @@ pub(crate) struct RecoveryOptions {
     /// The store goes on with the commits of another process.
     pub(crate) follows: bool,
     /// The store notes changes of lists (STORE-37), those of the replayed commits too.
-    pub(crate) notes_lists: bool,
+    pub(crate) notes_replayed_lists: bool,
 }
 
 /// The phases of a recovery, in order.
@@ -158,9 +158,9 @@ pub(crate) fn recover_in<P: Place + ?Sized, S: LogSource>(
     let say = |phase, done, total| progress(RecoveryProgress { phase, done, total });
     let threads = options.threads.max(1);
     let pages = |done, total| say(RecoveryPhase::Checkpoint, done, total);
-    let RecoveryOptions { memory_limit_bytes, memory_budget, sizes, follows, notes_lists, .. } = options;
+    let RecoveryOptions { memory_limit_bytes, memory_budget, sizes, follows, notes_replayed_lists, .. } = options;
     let tablet_count = manifest.tablet_count;
-    let store = StoreOptions { tablet_count, memory_limit_bytes, memory_budget, sizes, notes_lists };
+    let store = StoreOptions { tablet_count, memory_limit_bytes, memory_budget, sizes, notes_replayed_lists };
     let restore = Restore::new(Store::new(&store));
     let restore = if follows { restore.to_follow() } else { restore };
     let loaded = load(place, manifest, restore, threads, &pages)?;

@@ -151,7 +151,7 @@ fn store_of_images<P: Place + ?Sized>(place: &P, manifest: &Manifest, threads: u
         memory_limit_bytes: u64::MAX,
         memory_budget: MemoryBudget::unlimited(),
         sizes: StoreSizes::default(),
-        notes_lists: false,
+        notes_replayed_lists: false,
     };
     let loaded = load(place, manifest, Restore::new(Store::new(&options)), threads, &|_, _| ())?;
     let restored = loaded.restore.finish(&[], 0, manifest.checkpoint_ts(), threads, &mut |_| ());
@@ -175,7 +175,7 @@ fn options_of(threads: usize) -> RecoveryOptions {
         memory_budget: MemoryBudget::unlimited(),
         sizes: StoreSizes::default(),
         follows: false,
-        notes_lists: false,
+        notes_replayed_lists: false,
     }
 }
 

@@ -37,9 +37,9 @@ pub struct StoreOptions {
     pub memory_budget: MemoryBudget,
     /// The sizes at which structures take another form.
     pub sizes: StoreSizes,
-    /// Commits note which pages have other lists after them, so that [`Store::pages_with_changed_lists`] knows
-    /// (STORE-37). It costs a look at the pages of both ends for each edge that is added or removed.
-    pub notes_lists: bool,
+    /// A restored store notes which pages have other lists after replayed commits, as it does for later ones (STORE-37), so
+    /// that [`Store::pages_with_changed_lists`] knows. It costs an entry of a map for each edge that is added or removed.
+    pub notes_replayed_lists: bool,
 }
 
 impl Default for StoreOptions {
@@ -49,7 +49,7 @@ impl Default for StoreOptions {
             memory_limit_bytes: u64::MAX,
             memory_budget: MemoryBudget::unlimited(),
             sizes: StoreSizes::default(),
-            notes_lists: false,
+            notes_replayed_lists: false,
         }
     }
 }
@@ -74,8 +74,8 @@ pub struct Store {
     /// Counts the pages of vertices, which go to the tablets in turn.
     pub(crate) next_tablet: AtomicU32,
     pub(crate) sizes: StoreSizes,
-    /// Commits note on pages of vertices that their lists have changed (STORE-37).
-    pub(crate) notes_lists: bool,
+    /// Replayed commits, too, note on pages of vertices that their lists have changed (STORE-37).
+    pub(crate) notes_replayed_lists: bool,
     /// Logs of commits that wait for collection.
     pub(crate) queue: LogQueue,
     /// Large commits that are being finalized.
@@ -144,7 +144,7 @@ impl Store {
             vertex_cursors: ChunkedArray::new(RecordKind::Directory),
             next_tablet: AtomicU32::new(0),
             sizes: options.sizes.within_limits(),
-            notes_lists: options.notes_lists,
+            notes_replayed_lists: options.notes_replayed_lists,
             queue: LogQueue::new(),
             installing: Installing::default(),
             oldest_seen: CachePadded::default(),

@@ -6,7 +6,11 @@
 //! by few looks. A search turns bottom up when the frontier has more than 1/15 of the cells that are left to look at, and back
 //! when it has fewer than 1/18 of the vertices.
 //!
-//! Work O(n + m), as many phases as the greatest depth; memory 4 bytes a position, and two bits in bottom-up levels.
+//! The *parent* of a vertex is the neighbor of the level before it with the least position. It is found by a walk over all rows after the
+//! search: a parent that is chosen during the search would depend on which thread comes first.
+//!
+//! Work O(n + m), as many phases as the greatest depth; memory 4 bytes a position, two bits in bottom-up levels, and 4 bytes
+//! with parents.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -36,7 +40,20 @@ pub enum Follow {
 }
 
 /// The depth of every position: [`UNREACHED`] for holes and for vertices that no path leads to.
+///
+/// # Errors
+///
+/// If the query of the team has ended.
 pub fn run(projection: &Projection, source: u32, follow: Follow, team: &Team) -> Result<Vec<u32>> {
+    within(projection, source, follow, UNREACHED, team)
+}
+
+/// As [`run`], without the vertices that are farther away than `depth_max` edges.
+///
+/// # Errors
+///
+/// If the query of the team has ended.
+pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u32, team: &Team) -> Result<Vec<u32>> {
     let forward = |at: u32| match follow {
         Follow::Outgoing => projection.outgoing(at),
         Follow::Incoming => projection.incoming(at),
@@ -50,11 +67,10 @@ pub fn run(projection: &Projection, source: u32, follow: Follow, team: &Team) ->
     depths[source as usize].store(0, Ordering::Relaxed);
     let mut left = projection.cell_count();
     let mut depth = 0;
-    while !frontier.is_empty() {
+    while !frontier.is_empty() && depth < depth_max {
         let of_frontier: u64 = frontier.iter().map(|at| forward(*at).len() as u64).sum();
         if of_frontier > left / ALPHA {
-            let found = bottom_up(projection, &depths, backward, frontier, &mut depth, team)?;
-            frontier = found;
+            frontier = bottom_up(projection, &depths, backward, frontier, (&mut depth, depth_max), team)?;
             continue;
         }
         left = left.saturating_sub(of_frontier);
@@ -80,13 +96,39 @@ pub fn run(projection: &Projection, source: u32, follow: Follow, team: &Team) ->
     Ok(depths.into_iter().map(AtomicU32::into_inner).collect())
 }
 
-/// Goes bottom up until the frontier is small. Returns the last frontier.
+/// The parent of every position, from the depths that a search has found; [`UNREACHED`] for the source, and for positions
+/// without a depth.
+///
+/// # Errors
+///
+/// If the query of the team has ended.
+pub fn parents(projection: &Projection, depths: &[u32], follow: Follow, team: &Team) -> Result<Vec<u32>> {
+    let parts = projection.parts();
+    let mut parents = vec![UNREACHED; depths.len()];
+    team.map_slices(parts, &mut parents, |part, parents| {
+        for (at, parent) in parts[part].clone().zip(parents) {
+            let depth = depths[at];
+            if depth == 0 || depth == UNREACHED {
+                continue;
+            }
+            let before = match follow {
+                Follow::Outgoing => projection.incoming(at as u32),
+                Follow::Incoming => projection.outgoing(at as u32),
+            };
+            let of_last_level = before.iter().filter(|other| depths[**other as usize] == depth - 1);
+            *parent = of_last_level.min().copied().unwrap_or(UNREACHED);
+        }
+    })?;
+    Ok(parents)
+}
+
+/// Goes bottom up until the frontier is small, or the depth the greatest. Returns the last frontier.
 fn bottom_up<'p>(
     projection: &'p Projection,
     depths: &[AtomicU32],
     backward: impl Fn(u32) -> &'p [u32] + Sync,
     frontier: Vec<u32>,
-    depth: &mut u32,
+    (depth, depth_max): (&mut u32, u32),
     team: &Team,
 ) -> Result<Vec<u32>> {
     let words = projection.positions().div_ceil(64);
@@ -118,7 +160,7 @@ fn bottom_up<'p>(
         })?;
         let found: u64 = found.iter().sum();
         std::mem::swap(&mut last, &mut next);
-        if found < vertices / BETA || found == 0 {
+        if found < vertices / BETA || found == 0 || *depth == depth_max {
             let of_words = |(word, bits): (usize, &mut AtomicU64)| {
                 let bits = *bits.get_mut();
                 (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| (word * 64) as u32 + bit)

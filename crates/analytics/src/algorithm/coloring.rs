@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use mangrove_graph::Result;
 
-use crate::hash::mixed;
 use crate::projection::Projection;
+use crate::random::mixed;
 use crate::simple::SimpleRows;
 use crate::team::Team;
 use crate::worklist::drain;

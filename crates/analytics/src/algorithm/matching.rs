@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use mangrove_graph::{Error, Result};
 
-use crate::hash::mixed;
 use crate::projection::Projection;
+use crate::random::mixed;
 use crate::team::Team;
 use crate::worklist::chunk;
 

@@ -6,7 +6,7 @@ use mangrove_graph::Result;
 
 use super::ModularityOptions;
 use super::level::Level;
-use crate::hash::mixed;
+use crate::random::mixed;
 use crate::tally::Tally;
 use crate::team::Team;
 use crate::worklist::chunk;

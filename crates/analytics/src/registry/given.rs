@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{
     Error, ErrorKind, GraphView, KeyId, LabelFilter, Result, UserId, Value, VertexId, compare, numeric,
 };
@@ -106,6 +106,24 @@ impl<'g> Given<'g> {
         number.filter(|number| allowed.contains(number)).ok_or_else(|| self.misfit(name))
     }
 
+    /// A list of numbers.
+    pub(super) fn numbers(&self, name: &str) -> Result<Option<Vec<f64>>> {
+        let number = |value: &Value| match value {
+            Value::F32(number) => Some(f64::from(*number)),
+            Value::F64(number) => Some(*number),
+            other => numeric::integer(other).map(|number| number as f64),
+        };
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::List(values)) => {
+                let numbers: Option<Vec<f64>> = values.iter().map(number).collect();
+                let finite = numbers.filter(|numbers| numbers.iter().all(|number| number.is_finite()));
+                finite.map(Some).ok_or_else(|| self.misfit(name))
+            }
+            Some(_) => Err(self.misfit(name)),
+        }
+    }
+
     /// A whole number.
     pub(super) fn integer(&self, name: &str, default: i64, allowed: RangeInclusive<i64>) -> Result<i64> {
         let Some(value) = self.get(name) else { return Ok(default) };
@@ -171,6 +189,16 @@ impl<'g> Given<'g> {
             one => std::slice::from_ref(one),
         };
         ids.iter().map(|id| self.position(name, id, projection)).collect::<Result<Vec<_>>>().map(Some)
+    }
+
+    /// The positions of the option `sources`, each once; of all vertices if it is not given.
+    pub(super) fn sources(&self, projection: &Projection) -> Result<Vec<u32>> {
+        let numbering = projection.numbering();
+        let all = || numbering.present(0..numbering.positions()).collect();
+        let mut sources: Vec<u32> = self.vertices("sources", projection)?.unwrap_or_else(all);
+        let mut seen = HashSet::new();
+        sources.retain(|source| seen.insert(*source));
+        Ok(sources)
     }
 
     fn position(&self, name: &str, value: &Value, projection: &Projection) -> Result<u32> {

@@ -7,13 +7,14 @@
 //! |---|---|
 //! | `given` | options, and how they are read |
 //! | `output` | what algorithms find: columns |
-//! | `paths`, `centrality`, `community`, `structure` | the algorithms of these kinds |
+//! | `paths`, `centrality`, `community`, `similarity`, `structure` | the algorithms of these kinds |
 
 mod centrality;
 mod community;
 mod given;
 mod output;
 mod paths;
+mod similarity;
 mod structure;
 
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
@@ -33,7 +34,7 @@ pub struct AlgorithmInfo {
     pub name: &'static str,
     /// What it computes, in a sentence.
     pub summary: &'static str,
-    /// The columns of its results.
+    /// The columns of its results, in their order. Results leave out columns at the end that an option must ask for.
     pub columns: &'static [ColumnInfo],
     /// Its options, besides [`COMMON`].
     pub options: &'static [OptionInfo],
@@ -53,18 +54,31 @@ pub struct StateBytes {
 
 /// All algorithms, by their names.
 pub const ALGORITHMS: &[&AlgorithmInfo] = &[
+    &paths::ALL_SHORTEST_PATHS,
+    &centrality::BETWEENNESS,
     &paths::BFS,
     &community::CDLP,
+    &centrality::CLOSENESS,
     &structure::COLORING,
+    &centrality::DEGREE,
+    &similarity::FAST_RP,
     &structure::FOREST,
+    &centrality::HARMONIC,
+    &centrality::HITS,
     &structure::K_CORE,
+    &paths::K_HOP,
+    &paths::K_SHORTEST_PATHS,
     &structure::K_TRUSS,
+    &centrality::KATZ,
     &community::LCC,
     &community::LEIDEN,
     &community::LOUVAIN,
     &structure::MATCHING,
     &centrality::PAGERANK,
+    &similarity::RANDOM_WALKS,
     &community::SCC,
+    &paths::SHORTEST_PATH,
+    &similarity::SIMILARITY,
     &paths::SSSP,
     &structure::TRIANGLES,
     &community::WCC,
@@ -91,6 +105,25 @@ const DIRECTED: OptionInfo = OptionInfo {
 
 const SOURCE: OptionInfo =
     OptionInfo { name: "source", allowed: "the id of a vertex", default: None, meaning: "the vertex to begin at" };
+
+const TARGET: OptionInfo =
+    OptionInfo { name: "target", allowed: "the id of a vertex", default: None, meaning: "the vertex to end at" };
+
+/// Of algorithms that find something for each of some vertices.
+const SOURCES: OptionInfo = OptionInfo {
+    name: "sources",
+    allowed: "the id of a vertex, or a list of ids",
+    default: Some("all vertices"),
+    meaning: "the vertices to begin at",
+};
+
+/// Of algorithms that need no weights.
+const WEIGHT: OptionInfo = OptionInfo {
+    name: "weight",
+    allowed: "a property key",
+    default: Some("every edge counts 1"),
+    meaning: "the property of edges that is their weight; an edge without it has the weight 1",
+};
 
 /// Of algorithms with random choices.
 const SEED: OptionInfo = OptionInfo {

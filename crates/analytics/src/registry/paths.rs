@@ -1,8 +1,77 @@
 //! Paths from vertices to others.
 
-use super::output::{ColumnInfo, ColumnKind, ColumnValues, Output};
-use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, OptionInfo, SOURCE, StateBytes};
-use crate::algorithm::{bfs, sssp};
+use mangrove_graph::VertexId;
+
+use super::given::Given;
+use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX};
+use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, OptionInfo, SOURCE, SOURCES, StateBytes, TARGET, WEIGHT};
+use crate::algorithm::shortest_path::Path;
+use crate::algorithm::{all_shortest_paths, bfs, k_hop, k_shortest_paths, shortest_path, sssp};
+use crate::projection::Projection;
+
+/// The most paths between two vertices.
+const PATHS_MAX: i64 = 100_000;
+
+/// The columns of paths.
+const OF_PATH: &[ColumnInfo] = &[
+    ColumnInfo { name: "path", kind: ColumnKind::VertexLists, meaning: "the vertices from the source to the target" },
+    ColumnInfo {
+        name: "length",
+        kind: ColumnKind::Numbers,
+        meaning: "the sum of the weights, or the number of edges without weights",
+    },
+];
+
+/// A row for each path.
+fn of_paths(projection: &Projection, paths: Vec<Path>) -> Output {
+    let vertex = |at: &u32| projection.numbering().vertex(*at);
+    let (mut ends, mut vertices, mut lengths) = (Vec::new(), Vec::<VertexId>::new(), Vec::new());
+    for path in paths {
+        vertices.extend(path.vertices.iter().map(vertex));
+        ends.push(vertices.len());
+        lengths.push(path.length);
+    }
+    let paths = Column { name: "path", values: ColumnValues::VertexLists { ends, vertices } };
+    Output { columns: vec![paths, Column { name: "length", values: ColumnValues::Numbers(lengths) }] }
+}
+
+/// A greatest number of edges.
+fn edges_max(given: &Given<'_>, name: &str, default: u32) -> mangrove_graph::Result<u32> {
+    Ok(given.integer(name, i64::from(default), 0..=i64::from(u32::MAX))? as u32)
+}
+
+pub(super) const ALL_SHORTEST_PATHS: AlgorithmInfo = AlgorithmInfo {
+    name: "all_shortest_paths",
+    summary: "The number of edges on a shortest path from each vertex to each other one that it reaches",
+    columns: &[
+        ColumnInfo { name: "source", kind: ColumnKind::Vertices, meaning: "the first vertex" },
+        ColumnInfo { name: "target", kind: ColumnKind::Vertices, meaning: "the last vertex" },
+        ColumnInfo { name: "distance", kind: ColumnKind::Counts, meaning: "the number of edges, at least 1" },
+    ],
+    options: &[
+        SOURCES,
+        OptionInfo {
+            name: "limit",
+            allowed: "a whole number from 1 on",
+            default: Some("10000000"),
+            meaning: "the most rows; with more the algorithm fails",
+        },
+        DIRECTED,
+    ],
+    state: StateBytes { position: 24, cell: 0 },
+    run: |given| {
+        let limit = given.integer("limit", 10_000_000, 1..=i64::MAX)? as usize;
+        let projection = given.projection(None)?;
+        let sources = given.sources(&projection)?;
+        let rows = all_shortest_paths::run(&projection, &sources, limit, given.team)?;
+        let vertex = |at: u32| projection.numbering().vertex(at);
+        let source = ColumnValues::Vertices(rows.iter().map(|row| vertex(row.source)).collect());
+        let target = ColumnValues::Vertices(rows.iter().map(|row| vertex(row.target)).collect());
+        let distance = ColumnValues::Counts(rows.iter().map(|row| u64::from(row.edges)).collect());
+        let columns = [("source", source), ("target", target), ("distance", distance)];
+        Ok(Output { columns: columns.into_iter().map(|(name, values)| Column { name, values }).collect() })
+    },
+};
 
 pub(super) const BFS: AlgorithmInfo = AlgorithmInfo {
     name: "bfs",
@@ -10,15 +79,121 @@ pub(super) const BFS: AlgorithmInfo = AlgorithmInfo {
     columns: &[
         OF_VERTEX,
         ColumnInfo { name: "depth", kind: ColumnKind::Counts, meaning: "the number of edges from the source" },
+        ColumnInfo {
+            name: "parent",
+            kind: ColumnKind::Vertices,
+            meaning: "with the option 'parents', the vertex before it on a shortest path; of the source, itself",
+        },
     ],
-    options: &[SOURCE, DIRECTED],
-    state: StateBytes { position: 13, cell: 0 },
+    options: &[
+        SOURCE,
+        OptionInfo {
+            name: "max_depth",
+            allowed: "a whole number from 0 on",
+            default: Some("no limit"),
+            meaning: "the depth of the farthest vertices that are found",
+        },
+        OptionInfo {
+            name: "parents",
+            allowed: "true or false",
+            default: Some("false"),
+            meaning: "whether there is a column 'parent'",
+        },
+        DIRECTED,
+    ],
+    state: StateBytes { position: 25, cell: 0 },
     run: |given| {
+        let (depth_max, wants_parents) = (edges_max(given, "max_depth", u32::MAX)?, given.flag("parents", false)?);
         let projection = given.projection(None)?;
         let source = given.vertex("source", &projection)?;
-        let depths = bfs::run(&projection, source, bfs::Follow::Outgoing, given.team)?;
+        let depths = bfs::within(&projection, source, bfs::Follow::Outgoing, depth_max, given.team)?;
+        let parents = match wants_parents {
+            true => Some(bfs::parents(&projection, &depths, bfs::Follow::Outgoing, given.team)?),
+            false => None,
+        };
+        let parents = parents.map(|mut parents| {
+            parents[source as usize] = source;
+            let known = parents.into_iter().filter(|parent| *parent != bfs::UNREACHED);
+            known.map(|parent| projection.numbering().vertex(parent)).collect()
+        });
         let depths = depths.into_iter().map(|depth| (depth != bfs::UNREACHED).then_some(u64::from(depth)));
-        Ok(Output::of_positions(&projection, "depth", depths.collect(), ColumnValues::Counts))
+        let mut output = Output::of_positions(&projection, "depth", depths.collect(), ColumnValues::Counts);
+        let parents = parents.map(|parents| Column { name: "parent", values: ColumnValues::Vertices(parents) });
+        output.columns.extend(parents);
+        Ok(output)
+    },
+};
+
+pub(super) const K_HOP: AlgorithmInfo = AlgorithmInfo {
+    name: "k_hop",
+    summary: "How many other vertices are at most k edges away from each vertex",
+    columns: &[
+        OF_VERTEX,
+        ColumnInfo { name: "count", kind: ColumnKind::Counts, meaning: "the number of vertices, itself left out" },
+    ],
+    options: &[
+        OptionInfo {
+            name: "k",
+            allowed: "a whole number from 0 on",
+            default: Some("2"),
+            meaning: "the most edges of a path to a vertex that counts",
+        },
+        SOURCES,
+        DIRECTED,
+    ],
+    state: StateBytes { position: 40, cell: 0 },
+    run: |given| {
+        let edges = edges_max(given, "k", 2)?;
+        let projection = given.projection(None)?;
+        let sources = given.sources(&projection)?;
+        let counts = k_hop::run(&projection, &sources, edges, given.team)?;
+        let vertices = sources.iter().map(|at| projection.numbering().vertex(*at)).collect();
+        let vertices = Column { name: VERTEX, values: ColumnValues::Vertices(vertices) };
+        Ok(Output { columns: vec![vertices, Column { name: "count", values: ColumnValues::Counts(counts) }] })
+    },
+};
+
+pub(super) const K_SHORTEST_PATHS: AlgorithmInfo = AlgorithmInfo {
+    name: "k_shortest_paths",
+    summary: "The k shortest paths from a vertex to another one that visit no vertex twice, the shortest first",
+    columns: OF_PATH,
+    options: &[
+        SOURCE,
+        TARGET,
+        OptionInfo {
+            name: "k",
+            allowed: "a whole number from 1 to 100000",
+            default: Some("3"),
+            meaning: "the most paths",
+        },
+        WEIGHT,
+        DIRECTED,
+    ],
+    state: StateBytes { position: 24, cell: 0 },
+    run: |given| {
+        let (key, count) = (given.key("weight")?, given.integer("k", 3, 1..=PATHS_MAX)? as usize);
+        let projection = given.projection(key)?;
+        let ends = (given.vertex("source", &projection)?, given.vertex("target", &projection)?);
+        let paths = k_shortest_paths::run(&projection, ends, count, key.is_some(), given.team)?;
+        Ok(of_paths(&projection, paths))
+    },
+};
+
+pub(super) const SHORTEST_PATH: AlgorithmInfo = AlgorithmInfo {
+    name: "shortest_path",
+    summary: "A shortest path from a vertex to another one; no row if there is no path",
+    columns: OF_PATH,
+    options: &[SOURCE, TARGET, WEIGHT, DIRECTED],
+    state: StateBytes { position: 32, cell: 0 },
+    run: |given| {
+        let key = given.key("weight")?;
+        let projection = given.projection(key)?;
+        let (source, target) = (given.vertex("source", &projection)?, given.vertex("target", &projection)?);
+        let path = match key {
+            None => shortest_path::fewest_edges(&projection, source, target, given.team)?,
+            Some(_) => shortest_path::least_weight(&projection, source, target, given.team)?,
+        };
+        Ok(of_paths(&projection, path.into_iter().collect()))
     },
 };
 

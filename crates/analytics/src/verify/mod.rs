@@ -4,16 +4,18 @@
 //!
 //! | file | verifies |
 //! |---|---|
-//! | `centrality`, `community`, `paths`, `structure` | the algorithms of these kinds |
+//! | `centrality`, `community`, `paths`, `similarity`, `structure` | the algorithms of these kinds |
 
 mod centrality;
 mod community;
 mod paths;
+mod similarity;
 mod structure;
 
 pub use self::centrality::*;
 pub use self::community::*;
 pub use self::paths::*;
+pub use self::similarity::*;
 pub use self::structure::*;
 
 use crate::projection::Projection;

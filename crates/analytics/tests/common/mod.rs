@@ -25,8 +25,7 @@ pub struct World {
 
 impl World {
     pub fn new(seed: u64) -> Self {
-        let store =
-            Arc::new(Store::new(&StoreOptions { tablet_count: 3, notes_lists: true, ..StoreOptions::default() }));
+        let store = Arc::new(Store::new(&StoreOptions { tablet_count: 3, ..StoreOptions::default() }));
         let catalog = store.catalog();
         let labels = ["person", "robot"].map(|name| catalog.intern_label_text(name));
         let along = ["knows", "made"].map(|name| catalog.intern_label_text(name));
@@ -89,7 +88,7 @@ impl World {
 
 /// A graph of edges between numbers, with the numbers as ids.
 pub fn graph_of(vertices: &[i64], edges: &[(i64, i64, f64)]) -> (TransactionManager, KeyId) {
-    let store = Arc::new(Store::new(&StoreOptions { tablet_count: 3, notes_lists: true, ..StoreOptions::default() }));
+    let store = Arc::new(Store::new(&StoreOptions { tablet_count: 3, ..StoreOptions::default() }));
     let catalog = store.catalog();
     let (label, along) = (catalog.intern_label_text("vertex"), catalog.intern_label_text("edge"));
     let weight = catalog.intern_key("weight");
@@ -163,5 +162,18 @@ pub fn with_teams(mut each: impl FnMut(&Team)) {
     let executors = Executors::start(ExecutorOptions { count: 3, ..ExecutorOptions::default() }).unwrap();
     for helpers in [1, 3, 7] {
         each(&Team::with_executors(&executors, &Tenant::default(), helpers));
+    }
+}
+
+/// All positions with a vertex.
+pub fn present(projection: &Projection) -> Vec<u32> {
+    projection.numbering().present(0..projection.numbering().positions()).collect()
+}
+
+#[track_caller]
+pub fn assert_near(found: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len());
+    for (at, (one, other)) in found.iter().zip(expected).enumerate() {
+        assert!(one == other || (one - other).abs() <= 1e-12 * other.abs(), "{what} at {at}: {one}, expected {other}");
     }
 }

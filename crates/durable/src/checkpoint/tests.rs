@@ -49,7 +49,8 @@ impl CheckpointedGraph {
 
     /// A graph whose checkpoints have topology.
     pub(super) fn with_topology() -> Self {
-        let mut graph = Self::of(new_graph_with(StoreOptions { notes_lists: true, ..StoreOptions::default() }));
+        let mut graph =
+            Self::of(new_graph_with(StoreOptions { notes_replayed_lists: true, ..StoreOptions::default() }));
         graph.checkpoints.set_topology(true);
         graph
     }
@@ -67,8 +68,11 @@ impl CheckpointedGraph {
     pub(super) fn open(disk: SimDisk) -> Result<CheckpointedGraph> {
         let manifest = Manifest::newest(&disk)?.ok_or_else(|| Error::invalid("no manifest"))?;
         let has_topology = manifest.topology.is_some();
-        let options =
-            StoreOptions { tablet_count: manifest.tablet_count, notes_lists: has_topology, ..StoreOptions::default() };
+        let options = StoreOptions {
+            tablet_count: manifest.tablet_count,
+            notes_replayed_lists: has_topology,
+            ..StoreOptions::default()
+        };
         let loaded = load(&disk, &manifest, Restore::new(Store::new(&options)), 2, &|_, _| ())?;
         let Indexes { list, next } = &loaded.indexes;
         let at = manifest.checkpoint_ts();

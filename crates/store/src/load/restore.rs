@@ -95,7 +95,7 @@ struct TabletPages {
 
 impl TabletPages {
     fn note_lists(&mut self, store: &Store, vertex: VertexId, ts: u64) {
-        if store.notes_lists {
+        if store.notes_replayed_lists {
             let last = self.changed_lists.entry((vertex.tablet(), vertex.page() as u32)).or_default();
             *last = ts.max(*last);
         }

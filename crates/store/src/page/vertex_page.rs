@@ -3,9 +3,10 @@
 //! A page has a table for a direction and an edge label set as soon as one of its vertices has such an edge. Tables are
 //! added and never removed. Their positions are stable, so cursors may keep them (RECLAIM-8).
 //!
-//! - **STORE-37.** In a store that notes changes of lists ([`crate::StoreOptions::notes_lists`]), a commit that adds or
-//!   removes a vertex, or an edge of a vertex, notes its timestamp on the vertex's page before the timestamp is finished.
-//!   So a page without such a note after `R` has at any `S > R` the vertices and the lists that it had at `R`.
+//! - **STORE-37.** A commit that adds or removes a vertex, or an edge of a vertex, notes its timestamp on the vertex's page
+//!   before the timestamp is finished. Replayed commits do so in a store with
+//!   [`crate::StoreOptions::notes_replayed_lists`]. So a page without such a note after `R` has at any `S > R` the vertices
+//!   and the lists that it had at `R`.
 
 use std::sync::atomic::Ordering;
 

@@ -48,14 +48,14 @@ pub struct PageLists {
 
 impl Store {
     /// The pages of vertices of a tablet of which a commit after the timestamp `since` has added or removed a vertex, or an
-    /// edge of one. All of them if `since` is `None`, or if the store does not note such changes. Waits for large commits
+    /// edge of one. All of them if `since` is `None`, or if replayed commits noted no changes. Waits for large commits
     /// that snapshots see already, as [`Store::pages_changed_since`] does.
     ///
     /// `since` must be the snapshot of earlier lists of all pages.
     pub fn pages_with_changed_lists(&self, tablet: TabletId, since: Option<u64>) -> Vec<PageName> {
         let Some(found) = self.tablet(tablet) else { return Vec::new() };
         self.installing.wait();
-        let since = since.filter(|_| self.notes_lists);
+        let since = since.filter(|_| self.notes_replayed_lists);
         let is_due = |page: &VertexPage| since.is_none_or(|since| page.lists_changed() > since);
         let due = found.vertices.numbered().filter(|(_, page)| is_due(page));
         due.map(|(number, _)| PageName { tablet, kind: ElementKind::Vertex, number: number as u32 }).collect()

@@ -59,7 +59,7 @@ pub(crate) fn vertex_pages(view: &StoreView<'_>, labels: &LabelFilter, out: &mut
                 offset: 0,
                 until: (at as u32, number as u32 + 1),
             },
-            changed: store.notes_lists.then(|| page.lists_changed()),
+            changed: Some(page.lists_changed()),
         }));
     }
 }

@@ -53,7 +53,7 @@ impl Store {
         for write in log {
             let Slot { core, tablet, .. } = self.replace_claim(write, ts, &pin);
             core.note_change(ts);
-            if self.notes_lists && !matches!(write, Write::Property { .. }) {
+            if !matches!(write, Write::Property { .. }) {
                 self.note_lists(write.element(), ts, &pin);
             }
             match *write {

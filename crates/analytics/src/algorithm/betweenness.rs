@@ -1,0 +1,254 @@
+//! Betweenness: on which part of the shortest paths between others a vertex is.
+//!
+//! `Σ σ(s, t | v) / σ(s, t)` over the pairs of other vertices, where σ counts shortest paths. Brandes' algorithm (*A Faster Algorithm for
+//! Betweenness Centrality*, 2001): for each source a breadth-first search counts the shortest paths to each vertex, and a walk back
+//! over its levels adds up what depends on each vertex. Parallel edges are different paths.
+//!
+//! Both ways each vertex pulls: its paths from the level before it, and its dependency from the level after it, in the order of its row. And sources are
+//! added one after the other. So the bits are the same for any number of threads. A level in which most of the graph is found is made *bottom up*, as in
+//! [`bfs`](super::bfs): the vertices that are not found yet look for the last level, and count their paths with the same
+//! look.
+//!
+//! In a large graph the threads share each search, level by level. In a small one, whose levels are no work for several, each takes another
+//! source, and the results of a round are added in the order of the sources.
+//!
+//! With a *sample* of `s` sources the sums are multiplied by `n / s` (Brandes and Pich, *Centrality Estimation in Large Networks*, 2007). Which
+//! vertices it has depends on the seed and on the order of positions.
+//!
+//! Work O(s · (n + m)); memory 40 bytes a position for each search of a round.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use mangrove_graph::{Error, Result};
+
+use super::bfs::UNREACHED;
+use crate::projection::Projection;
+use crate::random::sample;
+use crate::team::Team;
+
+/// Searches of a round in a small graph.
+const ROUND: usize = 16;
+/// Positions and cells of a graph whose searches are parts of a phase: less than a millisecond each.
+const SMALL: u64 = 1 << 17;
+/// Vertices of a level that make a part of a phase.
+const LEVEL_PART: usize = 256;
+/// Vertices whose dependencies are a part of a phase when they are added.
+const ADDED: usize = 8_192;
+/// Bottom up is better from this part of what is left to look at on: it looks at all of it, and top down at the cells of two levels.
+const BOTTOM_UP: u64 = 3;
+
+/// The options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BetweennessOptions {
+    /// The number of sources; `None`: all vertices.
+    pub samples: Option<usize>,
+    /// What chooses them.
+    pub seed: u64,
+    /// Whether values are divided by the number of pairs of other vertices: they are then from 0 to 1.
+    pub normalized: bool,
+}
+
+/// The value of every position; 0 for holes. In an undirected projection a pair of vertices counts once.
+///
+/// # Errors
+///
+/// If there are more than 10³⁰⁸ shortest paths between two vertices, or if the query of the team has ended.
+pub fn run(projection: &Projection, options: &BetweennessOptions, team: &Team) -> Result<Vec<f64>> {
+    let numbering = projection.numbering();
+    let vertices: Vec<u32> = numbering.present(0..numbering.positions()).collect();
+    let count = vertices.len() as f64;
+    let sources = sample(vertices, options.samples.unwrap_or(usize::MAX), options.seed);
+    let is_small = projection.positions() as u64 + projection.cell_count() <= SMALL;
+    let round = if is_small { ROUND.min(sources.len()) } else { 1 };
+    let mut searches: Vec<Search> = (0..round).map(|_| Search::new(projection.positions())).collect();
+    let sums: Vec<AtomicU64> = (0..projection.positions()).map(|_| AtomicU64::new(0)).collect();
+    for sources in sources.chunks(round.max(1)) {
+        if is_small {
+            let each: Vec<_> = (0..sources.len()).map(|search| search..search + 1).collect();
+            let done = team.map_slices(&each, &mut searches, |part, search| {
+                search[0].run(projection, sources[part], &Team::alone())
+            })?;
+            done.into_iter().collect::<Result<()>>()?;
+        } else {
+            searches[0].run(projection, sources[0], team)?;
+        }
+        for search in &mut searches[..sources.len()] {
+            search.add_to(&sums, team)?;
+            search.forget();
+        }
+    }
+    let mut scale = count / sources.len() as f64;
+    if !projection.is_directed() {
+        scale /= 2.0;
+    }
+    if options.normalized && count > 2.0 {
+        let pairs = (count - 1.0) * (count - 2.0);
+        scale /= if projection.is_directed() { pairs } else { pairs / 2.0 };
+    }
+    let values: Vec<f64> = sums.into_iter().map(|sum| f64::from_bits(sum.into_inner()) * scale).collect();
+    match values.iter().all(|value| value.is_finite()) {
+        true => Ok(values),
+        false => Err(Error::unsupported(
+            "there are more than 10³⁰⁸ shortest paths between two vertices, too many for betweenness to count",
+        )),
+    }
+}
+
+/// The search from a source. Numbers are kept as bits: several threads write to them, each to its own positions.
+struct Search {
+    depths: Vec<AtomicU32>,
+    /// The number of shortest paths from the source.
+    paths: Vec<AtomicU64>,
+    /// What of all shortest paths from the source depends on each position.
+    dependencies: Vec<AtomicU64>,
+    /// For each position, (1 + dependency) / paths: what each of its paths carries to the level before it.
+    shares: Vec<AtomicU64>,
+    /// What was found, level by level.
+    order: Vec<u32>,
+    /// Where levels begin in `order`, and the end of the last one.
+    levels: Vec<usize>,
+}
+
+fn get(numbers: &[AtomicU64], at: u32) -> f64 {
+    f64::from_bits(numbers[at as usize].load(Ordering::Relaxed))
+}
+
+fn set(numbers: &[AtomicU64], at: u32, number: f64) {
+    numbers[at as usize].store(number.to_bits(), Ordering::Relaxed);
+}
+
+impl Search {
+    fn new(positions: usize) -> Self {
+        let zeros = || (0..positions).map(|_| AtomicU64::new(0)).collect();
+        Search {
+            depths: (0..positions).map(|_| AtomicU32::new(UNREACHED)).collect(),
+            paths: zeros(),
+            dependencies: zeros(),
+            shares: zeros(),
+            order: Vec::new(),
+            levels: Vec::new(),
+        }
+    }
+
+    fn depth(&self, at: u32) -> u32 {
+        self.depths[at as usize].load(Ordering::Relaxed)
+    }
+
+    fn run(&mut self, projection: &Projection, source: u32, team: &Team) -> Result<()> {
+        self.depths[source as usize].store(0, Ordering::Relaxed);
+        set(&self.paths, source, 1.0);
+        (self.order, self.levels) = (vec![source], vec![0]);
+        let mut left = projection.cell_count();
+        let (mut level, mut cells) = (0..1, u64::from(projection.out_degree(source)));
+        while !level.is_empty() {
+            self.levels.push(level.end);
+            let depth = self.levels.len() as u32 - 1;
+            let bottom_up = cells > (left + projection.positions() as u64) / BOTTOM_UP;
+            left = left.saturating_sub(cells);
+            let found;
+            (found, cells) = match bottom_up {
+                true => self.bottom_up(projection, depth, team)?,
+                false => self.top_down(projection, &self.order[level.clone()], depth, team)?,
+            };
+            level = level.end..level.end + found.len();
+            self.order.extend(found);
+        }
+        self.walk_back(projection, team)
+    }
+
+    /// The paths to a position at a depth.
+    fn count_paths(&self, projection: &Projection, at: u32, depth: u32) -> f64 {
+        let of_last_level = projection.incoming(at).iter().filter(|other| self.depth(**other) == depth - 1);
+        of_last_level.map(|other| get(&self.paths, *other)).sum()
+    }
+
+    /// Finds a level from the last one. Returns it, and the number of its cells.
+    fn top_down(&self, projection: &Projection, last: &[u32], depth: u32, team: &Team) -> Result<(Vec<u32>, u64)> {
+        let part_of = |part: usize, all: usize| part * LEVEL_PART..all.min((part + 1) * LEVEL_PART);
+        let found = team.map_parts(last.len().div_ceil(LEVEL_PART), |part| {
+            let mut found = Vec::new();
+            for &at in &last[part_of(part, last.len())] {
+                for &other in projection.outgoing(at) {
+                    let place = &self.depths[other as usize];
+                    if place.load(Ordering::Relaxed) == UNREACHED
+                        && place.compare_exchange(UNREACHED, depth, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+                    {
+                        found.push(other);
+                    }
+                }
+            }
+            found
+        })?;
+        let found = found.concat();
+        let cells = team.map_parts(found.len().div_ceil(LEVEL_PART), |part| {
+            let mut cells = 0;
+            for &at in &found[part_of(part, found.len())] {
+                set(&self.paths, at, self.count_paths(projection, at, depth));
+                cells += u64::from(projection.out_degree(at));
+            }
+            cells
+        })?;
+        Ok((found, cells.iter().sum()))
+    }
+
+    /// As [`Search::top_down`], from what is not found yet.
+    fn bottom_up(&self, projection: &Projection, depth: u32, team: &Team) -> Result<(Vec<u32>, u64)> {
+        let parts = projection.parts();
+        let found = team.map_parts(parts.len(), |part| {
+            let (mut found, mut cells) = (Vec::new(), 0);
+            for at in parts[part].clone() {
+                let at = at as u32;
+                if self.depth(at) == UNREACHED {
+                    let paths = self.count_paths(projection, at, depth);
+                    if paths > 0.0 {
+                        set(&self.paths, at, paths);
+                        self.depths[at as usize].store(depth, Ordering::Relaxed);
+                        found.push(at);
+                        cells += u64::from(projection.out_degree(at));
+                    }
+                }
+            }
+            (found, cells)
+        })?;
+        let (found, cells): (Vec<Vec<u32>>, Vec<u64>) = found.into_iter().unzip();
+        Ok((found.concat(), cells.iter().sum()))
+    }
+
+    /// Adds up what depends on each position, from the last level to the one after the source.
+    fn walk_back(&mut self, projection: &Projection, team: &Team) -> Result<()> {
+        let this = &*self;
+        for depth in (1..this.levels.len() - 1).rev() {
+            let level = &this.order[this.levels[depth]..this.levels[depth + 1]];
+            team.for_parts(level.len().div_ceil(LEVEL_PART), |part| {
+                let begin = part * LEVEL_PART;
+                for &at in &level[begin..level.len().min(begin + LEVEL_PART)] {
+                    let next = projection.outgoing(at).iter().filter(|other| this.depth(**other) == depth as u32 + 1);
+                    let carried: f64 = next.map(|other| get(&this.shares, *other)).sum();
+                    let paths = get(&this.paths, at);
+                    let dependency = paths * carried;
+                    set(&this.dependencies, at, dependency);
+                    set(&this.shares, at, (1.0 + dependency) / paths);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn add_to(&self, sums: &[AtomicU64], team: &Team) -> Result<()> {
+        // The source is no vertex between others.
+        let found = &self.order[1..];
+        team.for_parts(found.len().div_ceil(ADDED), |part| {
+            let begin = part * ADDED;
+            for &at in &found[begin..found.len().min(begin + ADDED)] {
+                set(sums, at, get(sums, at) + get(&self.dependencies, at));
+            }
+        })
+    }
+
+    /// Makes ready for the next source.
+    fn forget(&mut self) {
+        for at in self.order.drain(..) {
+            *self.depths[at as usize].get_mut() = UNREACHED;
+        }
+    }
+}

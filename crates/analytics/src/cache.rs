@@ -1,0 +1,125 @@
+//! Projections that are kept between runs of algorithms, and refreshed.
+//!
+//! Most runs read the graph that the last one has read, or one with few changes. So a database keeps the projections that it has made
+//! last, up to a number of bytes. A run of an algorithm with the same choice of vertices and edges reads only the
+//! pages that have changed since.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mangrove_graph::{GraphView, Result};
+use parking_lot::Mutex;
+
+use crate::projection::{Projection, ProjectionOptions};
+use crate::registry::Projections;
+use crate::team::Team;
+
+/// The bytes of kept projections, unless the limit is set.
+pub const CACHE_BYTES: u64 = 1 << 30;
+
+/// The projections that a database keeps.
+#[derive(Debug)]
+pub struct ProjectionCache {
+    /// The last used one at the end.
+    kept: Mutex<Vec<Arc<Projection>>>,
+    limit: AtomicU64,
+}
+
+impl Default for ProjectionCache {
+    fn default() -> Self {
+        ProjectionCache { kept: Mutex::default(), limit: AtomicU64::new(CACHE_BYTES) }
+    }
+}
+
+impl ProjectionCache {
+    /// Keeps projections of this many bytes together at most. 0: none.
+    pub fn set_limit(&self, bytes: u64) {
+        self.limit.store(bytes, Ordering::Relaxed);
+        self.drop_oldest(&mut self.kept.lock());
+    }
+
+    /// The bytes of the kept projections. Projections that share arrays count them each.
+    pub fn bytes(&self) -> u64 {
+        self.kept.lock().iter().map(|projection| projection.bytes()).sum()
+    }
+
+    /// Drops all.
+    pub fn clear(&self) {
+        self.kept.lock().clear();
+    }
+
+    fn keep(&self, projection: Arc<Projection>) {
+        let mut kept = self.kept.lock();
+        kept.retain(|other| other.options() != projection.options());
+        kept.push(projection);
+        self.drop_oldest(&mut kept);
+    }
+
+    fn drop_oldest(&self, kept: &mut Vec<Arc<Projection>>) {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let mut bytes: u64 = kept.iter().map(|projection| projection.bytes()).sum();
+        let is_too_much = |projection: &Arc<Projection>| {
+            let is_over = bytes > limit;
+            bytes -= projection.bytes();
+            is_over
+        };
+        let count = kept.iter().map(is_too_much).take_while(|is_over| *is_over).count();
+        kept.drain(..count);
+    }
+}
+
+impl Projections for ProjectionCache {
+    fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>> {
+        if view.shown_commit().is_none() {
+            // The changes of a transaction that runs are its own.
+            return Projection::of(view, options, team).map(Arc::new);
+        }
+        let found = self.kept.lock().iter().find(|kept| kept.options() == options).cloned();
+        let projection = match found {
+            Some(kept) => kept.refreshed(view, team)?.0,
+            None => Arc::new(Projection::of(view, options, team)?),
+        };
+        self.keep(projection.clone());
+        Ok(projection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mangrove_store::Store;
+    use mangrove_txn::{Isolation, TransactionManager, TransactionOptions};
+
+    use super::*;
+    use crate::projection::Orientation;
+
+    #[test]
+    fn the_last_used_projections_are_kept_up_to_the_limit() {
+        let store = Arc::new(Store::new(&Default::default()));
+        let label = store.catalog().intern_label_text("vertex");
+        let manager = TransactionManager::new(store);
+        let txn = manager.begin(TransactionOptions { isolation: Isolation::Snapshot, read_only: false }).unwrap();
+        (0..100).for_each(|_| {
+            txn.insert_vertex(label, None).unwrap();
+        });
+        txn.commit().unwrap();
+        let (cache, team) = (ProjectionCache::default(), Team::alone());
+        let options = |orientation| ProjectionOptions { orientation, ..ProjectionOptions::default() };
+        let (directed, undirected) = (options(Orientation::Directed), options(Orientation::Undirected));
+        let view = manager.begin_read().unwrap();
+        let first = cache.projection(&view, &directed, &team).unwrap();
+        let bytes = cache.bytes();
+        assert_eq!(bytes, first.bytes());
+        assert!(Arc::ptr_eq(&first, &cache.projection(&view, &directed, &team).unwrap()));
+        cache.projection(&view, &undirected, &team).unwrap();
+        assert!(Arc::ptr_eq(&first, &cache.projection(&view, &directed, &team).unwrap()), "both are kept");
+        cache.set_limit(bytes);
+        assert_eq!(cache.bytes(), bytes, "the last used one is kept");
+        assert!(Arc::ptr_eq(&first, &cache.projection(&view, &directed, &team).unwrap()));
+        cache.set_limit(bytes - 1);
+        assert_eq!(cache.bytes(), 0);
+        cache.set_limit(u64::MAX);
+        let own = manager.begin(TransactionOptions { isolation: Isolation::Snapshot, read_only: false }).unwrap();
+        cache.projection(&own, &directed, &team).unwrap();
+        assert_eq!(cache.bytes(), 0, "a transaction that may write shows more than commits");
+    }
+}
