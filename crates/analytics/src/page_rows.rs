@@ -27,11 +27,33 @@ pub(crate) struct PageRows {
     weights: Arc<[f64]>,
     /// The edges of the cells; empty if cells do not name them.
     edges: Arc<[EdgeId]>,
+    pub(crate) of_weights: WeightFacts,
+}
+
+/// Facts about weights.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct WeightFacts {
+    /// Their sum.
+    pub sum: f64,
+    /// One that is negative or not finite, if there is one.
+    pub unfit: Option<f64>,
+}
+
+impl WeightFacts {
+    fn of(weights: &[f64]) -> Self {
+        let is_unfit = |weight: &&f64| !(weight.is_finite() && **weight >= 0.0);
+        WeightFacts { sum: weights.iter().sum(), unfit: weights.iter().find(is_unfit).copied() }
+    }
 }
 
 impl Default for PageRows {
     fn default() -> Self {
-        PageRows { rows: [HEAD as u32; HEAD].into(), weights: Arc::default(), edges: Arc::default() }
+        PageRows {
+            rows: [HEAD as u32; HEAD].into(),
+            weights: Arc::default(),
+            edges: Arc::default(),
+            of_weights: WeightFacts::default(),
+        }
     }
 }
 
@@ -156,6 +178,7 @@ impl<'a> PageReader<'a> {
                 rows: begins.iter().chain(&*cells).copied().collect(),
                 weights: weights.iter().copied().collect(),
                 edges: if names_edges { edges.iter().copied().collect() } else { Arc::default() },
+                of_weights: WeightFacts::of(weights),
             });
         }
         let rows: Arc<[u32]> = std::iter::repeat_n(0, HEAD + cells.len()).collect();
@@ -163,6 +186,7 @@ impl<'a> PageReader<'a> {
             rows,
             weights: std::iter::repeat_n(0.0, weights.len()).collect(),
             edges: std::iter::repeat_n(EdgeId::from_bits(0), if names_edges { edges.len() } else { 0 }).collect(),
+            of_weights: WeightFacts::of(weights),
         };
         let rows = Arc::get_mut(&mut made.rows).expect("the array is new");
         rows[..HEAD].copy_from_slice(&begins);

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use mangrove_graph::{Direction, EdgeId, GraphView, KeyId, LabelFilter, Result, VertexPage};
 
 use crate::numbering::{Numbering, SLOTS};
+pub use crate::page_rows::WeightFacts;
 use crate::page_rows::{Page, PageReader, PageRows};
 use crate::team::Team;
 
@@ -233,6 +234,15 @@ impl Projection {
     #[inline]
     fn incoming_rows(&self) -> &[PageRows] {
         self.incoming.as_ref().unwrap_or(&self.out)
+    }
+
+    /// Facts about the weights of outgoing rows.
+    pub fn weights(&self) -> WeightFacts {
+        let pages = self.out.iter().map(|rows| rows.of_weights);
+        pages.fold(WeightFacts::default(), |facts, of_page| WeightFacts {
+            sum: facts.sum + of_page.sum,
+            unfit: facts.unfit.or(of_page.unfit),
+        })
     }
 
     /// The weights of [`Projection::outgoing`]; empty if there are none.

@@ -74,6 +74,11 @@ impl AlgorithmRows {
         self.algorithm
     }
 
+    /// The names of the columns of these rows: those of the algorithm, without some at the end that were not asked for.
+    pub fn columns(&self) -> Vec<&'static str> {
+        self.output.columns.iter().map(|column| column.name).collect()
+    }
+
     fn vertex_ids(&self, vertices: &[VertexId]) -> Result<Vec<Value>> {
         let mut ids = Vec::with_capacity(vertices.len());
         self.transaction.view().vertex_user_ids(vertices, &mut ids)?;

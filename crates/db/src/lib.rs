@@ -107,7 +107,7 @@ pub use mangrove_graph::{
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::export::{
     Compression, ExportFormat, ExportOptions, ExportProgress, ExportReport, Losses, PlainChanges, TakeElement,
-    export_elements, write_from,
+    export_elements, write_from, write_rows,
 };
 pub use mangrove_load::rows;
 pub use mangrove_load::{

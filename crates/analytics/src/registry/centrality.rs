@@ -9,7 +9,7 @@ use crate::algorithm::betweenness::{self, BetweennessOptions};
 use crate::algorithm::bfs::Follow;
 use crate::algorithm::closeness::{self, ClosenessOptions, Measure};
 use crate::algorithm::katz::{self, KatzOptions};
-use crate::algorithm::pagerank::{self, Dangling, PageRankOptions};
+use crate::algorithm::pagerank::{self, Dangling, PageRankOptions, Precision};
 use crate::algorithm::{degree, hits};
 use crate::projection::{Orientation, Projection};
 
@@ -254,6 +254,12 @@ pub(super) const PAGERANK: AlgorithmInfo = AlgorithmInfo {
         },
         OptionInfo { meaning: "the vertices at which the walk begins anew", ..SOURCES },
         WEIGHT,
+        OptionInfo {
+            name: "precision",
+            allowed: "'double' or 'single'",
+            default: Some("double"),
+            meaning: "how exact ranks are: single is faster, and has about six digits",
+        },
         DIRECTED,
     ],
     state: StateBytes { position: 40, cell: 0 },
@@ -270,6 +276,11 @@ pub(super) const PAGERANK: AlgorithmInfo = AlgorithmInfo {
             tolerance: given.number("tolerance", 0.0, 0.0..=f64::MAX)?,
             dangling,
             weighted: key.is_some(),
+            precision: match given.text("precision")? {
+                None | Some("double") => Precision::Double,
+                Some("single") => Precision::Single,
+                Some(_) => return Err(given.misfit("precision")),
+            },
         };
         let projection = given.projection(key)?;
         let found = match given.vertices("sources", &projection)? {

@@ -41,18 +41,23 @@ pub struct AlgoArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     pub threads: usize,
 
+    /// Write the rows to this file instead of printing them; if it is FILE.parquet, as Parquet
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
     /// How to print the rows
     #[arg(long, value_enum, default_value_t = ResultFormat::Table)]
     pub format: ResultFormat,
 }
 
 const HELP: &str = "\
-Prints a row for each vertex that has a value: its id, and the value. Whole numbers, numbers, true and false
-are read as such, other values as text.
+Prints a row for each vertex that has a value: its id, and the value. In options, whole numbers, numbers, true and
+false are read as such, [1,2,3] as a list, and other values as text.
 
 Examples:
   mangrove algo --list
   mangrove algo pagerank --data graph/ --top 10
   mangrove algo pagerank --data graph/ -O edges=knows -O damping=0.9 --format csv >ranks.csv
+  mangrove algo pagerank --data graph/ --out ranks.parquet
   mangrove algo sssp --data graph/ -O source=1 -O weight=km -O directed=false
   mangrove algo wcc --load people.csv knows.csv --format jsonl";

@@ -1,9 +1,10 @@
 //! `mangrove algo`: graph algorithms on a graph that this program opens.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 
-use mangrove::registry::{ALGORITHMS, COMMON, ColumnInfo, ColumnKind, OptionInfo, find};
-use mangrove::{Error, Value};
+use mangrove::registry::{ALGORITHMS, AlgorithmInfo, COMMON, ColumnInfo, ColumnKind, OptionInfo, find};
+use mangrove::{Error, Value, write_rows};
 
 use crate::args::AlgoArgs;
 use crate::clock::Stopwatch;
@@ -24,29 +25,55 @@ pub fn run(args: &AlgoArgs) -> Result<(), Failure> {
     let stopwatch = Stopwatch::start();
     let rows = database.run_algorithm(name, &options, args.threads)?;
     let elapsed = stopwatch.elapsed();
-    let algorithm = rows.algorithm();
+    let names = rows.columns();
     let row = |values: Vec<Value>| {
-        let names = algorithm.columns.iter().map(|column| Value::from(column.name));
+        let names = names.iter().map(|name| Value::from(*name));
         Value::map(names.zip(values).collect())
     };
-    let mut out = io::stdout().lock();
-    let count = match args.top {
-        None => output::print(&mut rows.map(|found| found.map(row)), args.format, &mut out)?,
-        Some(top) => {
-            let is_number = |column: &ColumnInfo| matches!(column.kind, ColumnKind::Counts | ColumnKind::Numbers);
-            let Some(by) = algorithm.columns.iter().position(is_number) else {
-                let message = format!("{name} has no column of numbers, of which --top would take the largest");
-                return Err(Error::invalid(message).into());
-            };
-            let mut all = rows.collect::<mangrove::Result<Vec<_>>>()?;
-            all.sort_by(|one, other| number(&other[by]).total_cmp(&number(&one[by])));
-            all.truncate(top);
-            output::print(&mut all.into_iter().map(|found| Ok(row(found))), args.format, &mut out)?
+    let mut found: Box<dyn Iterator<Item = mangrove::Result<Vec<Value>>>> = Box::new(rows);
+    if let Some(top) = args.top {
+        found = Box::new(largest(found, find(name)?, top)?.into_iter().map(Ok));
+    }
+    let is_parquet = args.out.as_ref().is_some_and(|path| path.extension().is_some_and(|end| end == "parquet"));
+    let count = match &args.out {
+        Some(path) if is_parquet => {
+            let rows = found.collect::<mangrove::Result<Vec<_>>>()?;
+            write_rows(path, &names, &rows)?;
+            rows.len() as u64
+        }
+        Some(path) => {
+            let named = |error: io::Error| Error::from(error).context(path.display());
+            let mut out = BufWriter::new(File::create(path).map_err(named)?);
+            let count = output::print(&mut found.map(|found| found.map(row)), args.format, &mut out)?;
+            out.flush().map_err(named)?;
+            count
+        }
+        None => {
+            let mut out = io::stdout().lock();
+            let count = output::print(&mut found.map(|found| found.map(row)), args.format, &mut out)?;
+            out.flush()?;
+            count
         }
     };
-    out.flush()?;
     eprintln!("{}", output::summary(count, elapsed));
     Ok(())
+}
+
+/// The rows with the largest numbers.
+fn largest(
+    rows: impl Iterator<Item = mangrove::Result<Vec<Value>>>,
+    algorithm: &AlgorithmInfo,
+    top: usize,
+) -> Result<Vec<Vec<Value>>, Failure> {
+    let is_number = |column: &ColumnInfo| matches!(column.kind, ColumnKind::Counts | ColumnKind::Numbers);
+    let Some(by) = algorithm.columns.iter().position(is_number) else {
+        let message = format!("{} has no column of numbers, of which --top would take the largest", algorithm.name);
+        return Err(Error::invalid(message).into());
+    };
+    let mut all = rows.collect::<mangrove::Result<Vec<_>>>()?;
+    all.sort_by(|one, other| number(&other[by]).total_cmp(&number(&one[by])));
+    all.truncate(top);
+    Ok(all)
 }
 
 fn number(value: &Value) -> f64 {
@@ -62,7 +89,16 @@ fn option(given: &str) -> Result<(String, Value), Error> {
     let Some((name, value)) = given.split_once('=') else {
         return Err(Error::invalid(format!("`{given}` is no option: write NAME=VALUE, as in rounds=20")));
     };
-    let value = match value {
+    let value = match value.strip_prefix('[').and_then(|items| items.strip_suffix(']')) {
+        None => scalar(value),
+        Some("") => Value::list(Vec::new()),
+        Some(items) => Value::list(items.split(',').map(|item| scalar(item.trim())).collect()),
+    };
+    Ok((name.to_owned(), value))
+}
+
+fn scalar(text: &str) -> Value {
+    match text {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
         text => match (text.parse::<i64>(), text.parse::<f64>()) {
@@ -70,8 +106,7 @@ fn option(given: &str) -> Result<(String, Value), Error> {
             (_, Ok(number)) => Value::F64(number),
             _ => Value::from(text),
         },
-    };
-    Ok((name.to_owned(), value))
+    }
 }
 
 fn list() -> Result<(), Failure> {

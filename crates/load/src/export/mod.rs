@@ -41,6 +41,7 @@ pub(crate) use text::scalar_text;
 pub use crate::input::Compression;
 #[cfg(feature = "parquet")]
 pub use parquet::open::{ColumnsIds, ColumnsTable, columns_tables, compare_columns, write_columns};
+pub use parquet::rows::write_rows;
 pub use received::{TakeElement, export_elements};
 
 use elements::Selection;

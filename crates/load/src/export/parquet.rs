@@ -13,6 +13,7 @@
 
 mod column;
 pub(crate) mod open;
+pub(crate) mod rows;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

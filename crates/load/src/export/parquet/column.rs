@@ -209,20 +209,25 @@ impl Column {
                 self.definitions.push(1);
                 bytes = self.push(value)?;
             }
-            (ColumnShape::List, Value::List(items)) if items.is_empty() => {
-                self.definitions.push(1);
-                self.repetitions.push(0);
-            }
-            (ColumnShape::List, Value::List(items)) => {
-                for (at, item) in items.iter().enumerate() {
-                    bytes += self.item(at, item)?;
-                }
-            }
+            (ColumnShape::List, Value::List(items)) => bytes = self.list(items)?,
             _ => {
                 for (at, property) in values.iter().enumerate() {
                     bytes += self.item(at, &property.value)?;
                 }
             }
+        }
+        Ok(bytes)
+    }
+
+    /// Adds a row with a list, to a column of lists.
+    pub(super) fn list(&mut self, items: &[Value]) -> Result<usize> {
+        if items.is_empty() {
+            self.definitions.push(1);
+            self.repetitions.push(0);
+        }
+        let mut bytes = 0;
+        for (at, item) in items.iter().enumerate() {
+            bytes += self.item(at, item)?;
         }
         Ok(bytes)
     }
