@@ -18,7 +18,7 @@
 //! | `simple`, `ranked` | sorted rows, for algorithms that intersect them; of ranks by degree |
 //! | `modularity` | levels of communities, and moves between them |
 //! | `tally` | sums by small numbers |
-//! | `worklist` | work that brings more work, without levels |
+//! | `worklist`, `greedy` | work that brings more work, without levels; decisions that wait for those of neighbors |
 //! | [`algorithm`] | the algorithms, one a file |
 //! | [`registry`] | the algorithms by name, with their options |
 //! | [`verify`] | for each algorithm another one, plain and sequential, that finds the same |
@@ -32,6 +32,7 @@ pub mod algorithm;
 pub mod cache;
 #[allow(unsafe_code)]
 mod gang;
+mod greedy;
 mod modularity;
 pub mod numbering;
 mod page_rows;
