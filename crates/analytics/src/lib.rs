@@ -12,7 +12,7 @@
 //! | `gang`, `sync` | phases of numbered parts, which helpers may join; their primitives |
 //! | [`team`] | the threads that work on an algorithm |
 //! | [`numbering`] | positions of vertices: small dense numbers |
-//! | [`projection`], `page_rows` | the neighbors of all vertices as positions; those of a page |
+//! | [`projection`], `page_rows`, `choice` | the neighbors of all vertices as positions; those of a page; which there are |
 //! | [`cache`] | the projections that a database keeps |
 //! | `random` | random numbers that are a function of what they are for |
 //! | `simple`, `ranked` | sorted rows, for algorithms that intersect them; of ranks by degree |
@@ -30,6 +30,7 @@
 
 pub mod algorithm;
 pub mod cache;
+mod choice;
 #[allow(unsafe_code)]
 mod gang;
 mod greedy;
