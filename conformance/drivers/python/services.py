@@ -7,6 +7,8 @@ from cases import WRITABLE_SOURCE
 from checks import Check, expect, expect_error
 
 EVALUATION_ERROR = 597
+# Services of the server. There is one besides for each algorithm.
+ALGORITHMS = "mangrove.algo."
 SERVICES = ["--list", "mangrove.backup", "mangrove.checkpoint", "mangrove.config", "mangrove.durability", "mangrove.gc",
             "mangrove.graph.create", "mangrove.graph.drop", "mangrove.graph.list", "mangrove.index.create",
             "mangrove.index.drop", "mangrove.index.list", "mangrove.kill", "mangrove.memory", "mangrove.names",
@@ -48,7 +50,10 @@ class Services:
     def are_listed(self, call):
         """`call()` and `call('--list')` list all services."""
         for listed in call(), call("--list"):
-            expect(listed == SERVICES, f"listed are {listed}")
+            algorithms = [name for name in listed if name.startswith(ALGORITHMS)]
+            expect(listed == sorted(SERVICES + algorithms), f"listed are {listed}")
+            expect({f"{ALGORITHMS}{name}" for name in ("bfs", "pagerank", "wcc")} <= set(algorithms),
+                   f"algorithms are {algorithms}")
         described, = call("--list", service="mangrove.index.create", verbose=True)
         expect(described["name"] == "mangrove.index.create" and "unique" in described["params"],
                f"described as {described}")
@@ -64,6 +69,20 @@ class Services:
         expect(back == before, f"changed back to {back}")
         expect_error(lambda: call("mangrove.config", gc_worker=1), {EVALUATION_ERROR}, "gc_worker", "gc_workers")
         expect_error(lambda: call("mangrove.config", gc_workers="two"), {EVALUATION_ERROR}, "gc_workers")
+
+    def run_algorithms(self, call):
+        """An algorithm gives rows of vertices and values, and writes values."""
+        g = self.server.source(WRITABLE_SOURCE)
+        for n in range(3):
+            g.add_v("item").property(T.id, n).iterate()
+        g.V(0).as_("from").V(1).add_e("next").from_("from").iterate()
+        depths = {row["vertex"].id: row["depth"] for row in call("mangrove.algo.bfs", source=0, edges="next")}
+        expect(depths == {0: 0, 1: 1}, f"depths are {depths}")
+        row, = call("mangrove.algo.wcc", write="component")
+        expect((row["written"], row["skipped"]) == (3, 0), f"written was {row}")
+        found = g.V().values("component").dedup().count().next()
+        expect(found == 2, f"{found} components were written")
+        expect_error(lambda: call("mangrove.algo.bfs", sauce=0), {EVALUATION_ERROR}, "sauce", "source")
 
     def manage_indexes(self, call):
         """An index is built over existing elements, listed, maintained, and dropped; a unique one refuses
@@ -156,7 +175,7 @@ class Services:
                 method(call)
             return Check(f"services by {form}", method.__name__.replace("_", " "), run)
 
-        methods = [self.are_listed, self.change_settings, self.manage_indexes, self.manage_rules, self.show_memory,
+        methods = [self.are_listed, self.run_algorithms, self.change_settings, self.manage_indexes, self.manage_rules, self.show_memory,
                    self.count_transactions, self.collect_garbage, self.are_guarded]
         return [check(form, call, method)
                 for form, call in (("bytecode", self.bytecode), ("script", self.script)) for method in methods]

@@ -33,8 +33,10 @@ import org.apache.tinkerpop.gremlin.util.ser.GraphSONMessageSerializerV3;
  * Usage: java -cp CLASSPATH Features HOST PORT SERIALIZER FEATURES…   (graphbinary or graphson3; files or folders)
  */
 public final class Features {
-    /** TinkerPop's own filter for a graph without OLAP that stores no null properties. */
-    private static final String LEFT_OUT = "not @GraphComputerOnly and not @AllowNullPropertyValues";
+    /** TinkerPop's own filter for a graph that stores no null properties. */
+    private static final String LEFT_OUT = "not @AllowNullPropertyValues";
+    /** Scenarios with this tag run on a source with a graph computer. */
+    private static final String NEEDS_COMPUTER = "@GraphComputerOnly";
 
     private static String host;
     private static int port;
@@ -67,19 +69,23 @@ public final class Features {
     public static final class Remote implements World {
         private final Map<String, GraphTraversalSource> sources = new HashMap<>();
         private Cluster cluster;
+        private boolean needsComputer;
 
         @Override
         public GraphTraversalSource getGraphTraversalSource(final GraphData data) {
             final String name = data == null ? "ggraph" : "g" + data.name().toLowerCase();
-            return sources.computeIfAbsent(name, source -> AnonymousTraversalSource.traversal()
-                    .withRemote(DriverRemoteConnection.using(cluster, source)));
+            final GraphTraversalSource made = sources.computeIfAbsent(name, source -> AnonymousTraversalSource
+                    .traversal().withRemote(DriverRemoteConnection.using(cluster, source)));
+            return needsComputer ? made.withComputer() : made;
         }
 
         @Override
         public void beforeEachScenario(final Scenario scenario) {
             cluster = Cluster.build(host).port(port).serializer(serializer()).minConnectionPoolSize(1)
                     .maxConnectionPoolSize(1).create();
+            needsComputer = false;
             getGraphTraversalSource(null).V().drop().iterate();
+            needsComputer = scenario.getSourceTagNames().contains(NEEDS_COMPUTER);
         }
 
         @Override

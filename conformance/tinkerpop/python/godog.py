@@ -6,7 +6,7 @@ import re
 import subprocess
 
 # The filter of the Go client's runner, in addition to TinkerPop's.
-LEFT_OUT = {"@StepSubgraph", "@StepTree"}
+LEFT_OUT = {"@GraphComputerOnly", "@StepSubgraph", "@StepTree"}
 
 SCENARIO = re.compile(r"\s+Scenario: (\S+)\s+# (?:.*/features/)?(.*)\.feature:\d+$")
 COLOR = re.compile(r"\x1b\[[0-9;]*m")

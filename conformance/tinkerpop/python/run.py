@@ -18,8 +18,8 @@ from features import read_all
 from notation import Unsupported
 from scenario import Failed, Server, Skipped, run
 
-# TinkerPop's own filter for a graph without OLAP that stores no null properties.
-LEFT_OUT = {"@GraphComputerOnly", "@AllowNullPropertyValues"}
+# TinkerPop's own filter for a graph that stores no null properties.
+LEFT_OUT = {"@AllowNullPropertyValues"}
 
 
 def outcome(server, scenario):

@@ -64,11 +64,12 @@ class Server:
 class Run:
     """The state of a scenario that runs."""
 
-    def __init__(self, server):
+    def __init__(self, server, needs_computer):
         self.server = server
         self.graph = None
         self.raw_parameters = []
         self.raw_side_effects = []
+        self.needs_computer = needs_computer
         self.text = None
         self.result = None
         self.error = None
@@ -118,6 +119,8 @@ class Run:
             names = "|".join(sorted(map(re.escape, values), key=len, reverse=True))
             token = rf'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|(?<![\w.])(?:{names})(?!\w)'
             text = re.sub(token, lambda found: values.get(found[0], found[0]), text)
+        if self.needs_computer:
+            text = f'g.withComputer(){text.removeprefix("g")}'
         for name, value in self.raw_side_effects:
             text = f'g.withSideEffect("{name}", {notation.gremlin(value)}){text.removeprefix("g")}'
         return text
@@ -236,7 +239,7 @@ STEPS = [
 
 def run(server, scenario):
     """Runs a scenario. An exception means that it did not pass."""
-    state = Run(server)
+    state = Run(server, "@GraphComputerOnly" in scenario.tags)
     for step in scenario.steps:
         state.step(step)
 

@@ -225,6 +225,16 @@ impl Projection {
         self.out[at as usize / SLOTS].row(at as usize % SLOTS)
     }
 
+    /// The same graph with every edge turned around. An undirected projection stays as it is. What is refreshed from it is
+    /// read anew, and not turned around.
+    pub fn reversed(mut self) -> Self {
+        if let Some(incoming) = &mut self.incoming {
+            std::mem::swap(&mut self.out, incoming);
+            self.commit = None;
+        }
+        self
+    }
+
     /// The sources of incoming edges; in an undirected projection, the other ends of all edges.
     #[inline]
     pub fn incoming(&self, at: u32) -> &[u32] {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use common::{World, all, assert_near, of_labels, project, with_teams};
-use mangrove_analytics::algorithm::{bfs, cdlp, lcc, pagerank, sssp, wcc};
+use mangrove_analytics::algorithm::{bfs, cdlp, lcc, least_reaching, pagerank, peer_pressure, sssp, wcc};
 use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team, verify};
 use mangrove_flow::clock::MonotonicClock;
 use mangrove_flow::schedule::{ExecutorOptions, Executors, Tenant};
@@ -42,6 +42,41 @@ fn check(projection: &Projection, team: &Team, what: &str) {
         let found = cdlp::run(projection, labels.clone(), rounds, team).unwrap();
         assert_eq!(found, verify::cdlp(projection, &labels, rounds), "labels of {what}");
     }
+    // Some vertices do not vote, and some vote more than once.
+    let exists = |at: usize| projection.numbering().exists(at as u32);
+    let strengths: Vec<f64> =
+        (0..projection.positions()).map(|at| if exists(at) { (at % 3) as f64 } else { 0.0 }).collect();
+    for rounds in [1, 5] {
+        let found = peer_pressure::run(projection, &labels, &strengths, rounds, team).unwrap();
+        assert_eq!(found, verify::peer_pressure(projection, &labels, &strengths, rounds), "clusters of {what}");
+    }
+    let options = pagerank::PageRankOptions { rounds: 3, ..Default::default() };
+    let found = pagerank::run_from(projection, strengths.clone(), &options, team).unwrap().ranks;
+    assert_near(&found, &verify::pagerank_from(projection, strengths, 0.85, 3), what);
+    let mut order = vertices;
+    order.sort_by_key(|at| labels[*at as usize]);
+    let found = least_reaching::run(projection, &order, team).unwrap();
+    assert_eq!(found, verify::least_reaching(projection, &order), "least labels of {what}");
+    let backwards = projection.clone().reversed();
+    let found = least_reaching::run(&backwards, &order, team).unwrap();
+    assert_eq!(found, verify::least_reaching(&backwards, &order), "least labels backwards, of {what}");
+}
+
+#[test]
+fn a_reversed_graph_has_its_rows_turned_around() {
+    let mut world = World::new(4);
+    world.write(30);
+    let team = Team::alone();
+    let projection = project(&world.manager, &all(Orientation::Directed, Some(world.weight)), &team);
+    let reversed = projection.clone().reversed();
+    for at in 0..projection.positions() as u32 {
+        assert_eq!(reversed.outgoing(at), projection.incoming(at));
+        assert_eq!(reversed.incoming(at), projection.outgoing(at));
+        assert_eq!(reversed.outgoing_weights(at).len(), projection.incoming(at).len());
+    }
+    let both = project(&world.manager, &all(Orientation::Undirected, None), &team);
+    let turned = both.clone().reversed();
+    assert!((0..both.positions() as u32).all(|at| both.outgoing(at) == turned.outgoing(at)));
 }
 
 #[test]

@@ -6,9 +6,10 @@ use std::ops::Range;
 use mangrove_analytics::Team;
 use mangrove_analytics::cache::ProjectionCache;
 use mangrove_analytics::registry::{self, AlgorithmInfo, ColumnValues, Output};
-use mangrove_flow::schedule::{Executors, Tenant};
+use mangrove_flow::schedule::Tenant;
 use mangrove_graph::{EdgeId, Result, Value, VertexId};
 
+use crate::query::helpers::ExecutorSource;
 use crate::state::Database;
 use crate::transaction::Transaction;
 
@@ -50,18 +51,24 @@ impl Database {
     pub fn run_algorithm(&self, name: &str, options: &[(String, Value)], threads: usize) -> Result<AlgorithmRows> {
         let algorithm = registry::find(name)?;
         let transaction = self.begin_read()?;
-        let executors = Executors::shared()?;
-        let threads = if threads == 0 { executors.count() } else { threads };
-        let team = match threads {
-            1 => Team::alone(),
-            _ => Team::with_executors(&executors, &Tenant::default(), threads - 1),
-        };
+        let team = self.team_of(&Tenant::default(), threads)?;
         let output = algorithm.run(transaction.view(), &self.inner.projections, options, &team)?;
         Ok(AlgorithmRows { transaction, algorithm, output, next: 0, ready: VecDeque::new() })
     }
 }
 
 impl Database {
+    /// The caller's thread and executors of the database, at most so many together; 0 means as many as there are executors.
+    /// Executors count for the tenant.
+    pub fn team_of(&self, tenant: &Tenant, threads: usize) -> Result<Team> {
+        if threads == 1 {
+            return Ok(Team::alone());
+        }
+        let executors = self.inner.executors()?;
+        let threads = if threads == 0 { executors.count() } else { threads };
+        Ok(Team::with_executors(&executors, tenant, threads.saturating_sub(1)))
+    }
+
     /// The projections that algorithms on this graph share: an algorithm reads again only what has changed since the last one.
     pub fn projections(&self) -> &ProjectionCache {
         &self.inner.projections
@@ -91,38 +98,46 @@ impl AlgorithmRows {
         Ok(ids)
     }
 
-    /// The values of some rows of a column.
-    fn values(&self, values: &ColumnValues, rows: Range<usize>) -> Result<Vec<Value>> {
-        Ok(match values {
-            ColumnValues::Vertices(vertices) => self.vertex_ids(&vertices[rows])?,
-            ColumnValues::Edges(edges) => self.edge_ids(&edges[rows])?,
-            ColumnValues::Counts(counts) => {
-                counts[rows].iter().map(|count| Value::I64(i64::try_from(*count).unwrap_or(i64::MAX))).collect()
-            }
-            ColumnValues::Numbers(numbers) => numbers[rows].iter().map(|number| Value::F64(*number)).collect(),
-            ColumnValues::VertexLists { ends, vertices } => {
-                let start = |row: usize| if row == 0 { 0 } else { ends[row - 1] };
-                let of_rows = &vertices[start(rows.start)..start(rows.end)];
-                let mut ids = self.vertex_ids(of_rows)?.into_iter();
-                rows.map(|row| Value::list(ids.by_ref().take(ends[row] - start(row)).collect())).collect()
-            }
-            ColumnValues::Vectors { width, numbers } => {
-                let vector =
-                    |row: usize| numbers[row * width..(row + 1) * width].iter().map(|number| Value::F32(*number));
-                rows.map(|row| Value::list(vector(row).collect())).collect()
-            }
-        })
-    }
-
     fn read(&mut self) -> Result<()> {
         let rows = self.next..self.output.len().min(self.next + ROWS);
         let columns = self.output.columns.iter();
-        let columns = columns.map(|column| self.values(&column.values, rows.clone())).collect::<Result<Vec<_>>>()?;
+        let columns = columns
+            .map(|column| {
+                let (vertices, edges) = (|ids: &[VertexId]| self.vertex_ids(ids), |ids: &[EdgeId]| self.edge_ids(ids));
+                column_values(&column.values, rows.clone(), &vertices, &edges)
+            })
+            .collect::<Result<Vec<_>>>()?;
         let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
         self.ready.extend(rows.clone().map(|_| columns.iter_mut().filter_map(Iterator::next).collect()));
         self.next = rows.end;
         Ok(())
     }
+}
+
+/// The values of some rows of a column. `vertex_values` and `edge_values` say what stands for vertices and for edges.
+pub(crate) fn column_values(
+    values: &ColumnValues,
+    rows: Range<usize>,
+    vertex_values: &dyn Fn(&[VertexId]) -> Result<Vec<Value>>,
+    edge_values: &dyn Fn(&[EdgeId]) -> Result<Vec<Value>>,
+) -> Result<Vec<Value>> {
+    Ok(match values {
+        ColumnValues::Vertices(vertices) => vertex_values(&vertices[rows])?,
+        ColumnValues::Edges(edges) => edge_values(&edges[rows])?,
+        ColumnValues::Counts(counts) => {
+            counts[rows].iter().map(|count| Value::I64(i64::try_from(*count).unwrap_or(i64::MAX))).collect()
+        }
+        ColumnValues::Numbers(numbers) => numbers[rows].iter().map(|number| Value::F64(*number)).collect(),
+        ColumnValues::VertexLists { ends, vertices } => {
+            let start = |row: usize| if row == 0 { 0 } else { ends[row - 1] };
+            let mut found = vertex_values(&vertices[start(rows.start)..start(rows.end)])?.into_iter();
+            rows.map(|row| Value::list(found.by_ref().take(ends[row] - start(row)).collect())).collect()
+        }
+        ColumnValues::Vectors { width, numbers } => {
+            let vector = |row: usize| numbers[row * width..(row + 1) * width].iter().map(|number| Value::F32(*number));
+            rows.map(|row| Value::list(vector(row).collect())).collect()
+        }
+    })
 }
 
 impl Iterator for AlgorithmRows {

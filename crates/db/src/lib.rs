@@ -80,7 +80,7 @@ pub use load_sink::TransactionSink;
 pub use management::{IndexDefinition, IndexDescription, IndexKind};
 /// Graph algorithms as functions, and the projections that they read.
 pub use mangrove_analytics as analytics;
-pub use mangrove_analytics::registry;
+pub use mangrove_analytics::{Team, registry};
 pub use mangrove_durable::backup::{Backup, BackupReport};
 pub use mangrove_durable::checkpoint::CheckpointReport;
 #[doc(hidden)]
@@ -95,8 +95,8 @@ pub use mangrove_durable::recovery::{RecoveryPhase, RecoveryProgress, RecoverySu
 pub use mangrove_durable::restore::{Moment, RestoreReport};
 pub use mangrove_durable::states::Retention;
 pub use mangrove_durable::stream::log::{ObjectLogOptions, ObjectLogState, ObjectLogStatus};
-pub use mangrove_flow::QueryLimits;
 pub use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, TenantShare, Weight};
+pub use mangrove_flow::{QueryControl, QueryLimits};
 pub use mangrove_graph::statistics;
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId,
@@ -118,7 +118,7 @@ pub use mangrove_plan::compile::strategy_names;
 pub use mangrove_plan::explain::{PlanNode, PlanTree};
 pub use mangrove_plan::physical::Flow;
 pub use mangrove_plan::{PlanOptions, Planner};
-pub use mangrove_steps::{ServiceCall, Services};
+pub use mangrove_steps::{ServiceCall, ServiceResults, Services};
 #[doc(hidden)]
 pub use mangrove_store::StoreSizes;
 pub use mangrove_store::schema::RuleId;

@@ -5,6 +5,7 @@
 //! traversal, a service is called once for every row that reaches it. A source with `ReadOnlyStrategy` refuses all but
 //! the list and the services that read in the caller's transaction.
 
+mod algorithms;
 mod degree;
 mod durability;
 mod indexes;
@@ -15,9 +16,14 @@ mod search;
 mod statistics;
 mod upsert;
 
-use mangrove_graph::{Result, Value};
+use std::sync::Arc;
+
+use mangrove_analytics::Team;
+use mangrove_flow::QueryControl;
+use mangrove_flow::schedule::Tenant;
+use mangrove_graph::Result;
 use mangrove_load::rows::names;
-use mangrove_steps::{ServiceCall, Services};
+use mangrove_steps::{ServiceCall, ServiceResults, Services};
 
 use self::registry::ParameterType::{Any, Direction, Flag, Id, Integer, List, Map, Names, Text};
 use self::registry::ServiceFunction::{InTransaction, OnDatabase};
@@ -316,9 +322,13 @@ pub const DATABASE_SERVICES: &[Service] = &[
 ];
 
 impl Services for Database {
-    fn call(&self, service: Option<&str>, call: &ServiceCall<'_>) -> Result<Vec<Value>> {
+    fn call(&self, service: Option<&str>, call: &ServiceCall<'_>) -> Result<ServiceResults> {
         let registry = ServiceRegistry::of_database();
-        registry.call(registry.find(service)?, self, &(), call)
+        registry.call(registry.find(service)?, self, &(), &Tenant::default(), call)
+    }
+
+    fn team(&self, control: Arc<QueryControl>, workers_max: usize) -> Result<Team> {
+        Ok(self.team_of(&Tenant::default(), workers_max)?.controlled_by(control))
     }
 }
 

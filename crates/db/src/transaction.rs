@@ -374,6 +374,7 @@ impl Transaction {
                 None => Arc::new(Database::clone(&self.database)) as Arc<dyn Services>,
             }),
             files: prepared.uses_files().then(|| self.database.inner.files() as Arc<dyn Files>),
+            workers_max: prepared.workers_max(options),
             materialize: options.materialize,
         }
     }

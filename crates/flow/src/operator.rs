@@ -343,4 +343,9 @@ impl<'a, B: Batch> Output<'a, B> {
     pub fn control(&self) -> &QueryControl {
         self.control
     }
+
+    /// Returns the same, for threads that work for the operator during the call.
+    pub fn control_shared(&self) -> &Arc<QueryControl> {
+        self.control
+    }
 }

@@ -21,6 +21,7 @@
 //! Not here: whether a label or key exists, the cost or order of evaluation (`rules`), and transactions (`tx` is the
 //! server's).
 
+mod algorithms;
 mod arguments;
 mod barriers;
 mod branches;
@@ -51,7 +52,7 @@ use mangrove_graph::{ElementKind, Error, Result};
 use mangrove_gremlin::Bytecode;
 
 use crate::literals::Literals;
-use crate::logical::{Configuration, Step, Traversal};
+use crate::logical::{ALGORITHM_SERVICES, ALGORITHM_WRITES, Configuration, Step, Traversal};
 use crate::{limits, strategies};
 
 /// The most levels of traversals, predicates and lists nested in one another (PLAN-9).
@@ -81,6 +82,7 @@ pub fn compile_with(bytecode: &Bytecode, literals: &Literals<'_>) -> Result<Comp
         steps::root(&connectives::left_alone(&bytecode.steps, 0)?, literals)?
     };
     limits::check_levels(&traversal)?;
+    algorithms::configure(&mut traversal, &configuration)?;
     if configuration.read_only {
         check_read_only(&traversal)?;
     }
@@ -126,6 +128,12 @@ fn mutation(step: &Step) -> Option<&'static str> {
             ElementKind::Vertex => "mergeV",
             ElementKind::Edge => "mergeE",
         }),
+        Step::Call { service: Some(name), arguments }
+            if name.starts_with(ALGORITHM_SERVICES)
+                && arguments.iter().all(|(name, _)| name.as_ref().is_some_and(|name| name != ALGORITHM_WRITES)) =>
+        {
+            None
+        }
         // A service may change the database. Only the list of services and the services of the graph never do.
         Step::Call { service: Some(name), .. } if !crate::logical::GRAPH_SERVICES.contains(&name.as_str()) => {
             Some("call")

@@ -11,6 +11,7 @@ use mangrove_graph::{ElementKind, Value, numeric};
 
 pub use tree::{PlanNode, PlanTree};
 
+use crate::logical::algorithm::{EdgeChoice, SearchResults};
 use crate::logical::{ChooseOption, Condition, FilterKind, LabelTest, LoopSearch, Operand, Test};
 use crate::physical::{
     Access, Computation, ComputedOperand, CountOf, Degree, DegreeTest, EdgeTo, EdgesOf, Factor, FactorForm, Leg,
@@ -215,6 +216,7 @@ pub fn describe(operator: &Op) -> String {
         names => format!(" {}", names.join(" | ")),
     };
     let direction = |d: &mangrove_graph::Direction| format!("{d:?}").to_lowercase();
+    let chosen = |edges: &EdgeChoice| format!("{}{}", direction(&edges.direction), labels_of(&edges.labels));
     match operator {
         Op::Vertices { access, conditions } => {
             format!("vertices {}{}", access_text(access), conditions_text(conditions))
@@ -366,6 +368,17 @@ pub fn describe(operator: &Op) -> String {
         Op::Cap(names) => format!("cap {}", names.join(", ")),
         Op::Function { function, .. } => function.name().to_owned(),
         Op::Members(quantifier, test) => format!("{quantifier:?} members {}", test_text(test)).to_lowercase(),
+        Op::VertexProgram(program) => {
+            format!("{} as {}, along {}", program.kind.step(), program.key, chosen(&program.edges))
+        }
+        Op::ShortestPath(search) => {
+            let of = match search.results {
+                SearchResults::Paths => "shortest paths",
+                SearchResults::Pairs => "ends of shortest paths",
+                SearchResults::PathsOfPairs => "shortest paths between these ends",
+            };
+            format!("{of}, along {}", chosen(&search.edges))
+        }
         Op::Call { service, .. } => format!("call {}", service.as_deref().unwrap_or("--list")),
         other => other.name().to_owned(),
     }

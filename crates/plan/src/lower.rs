@@ -58,6 +58,18 @@ pub fn lower_with(
             &without_indexes
         }
     };
+    let computed_keys = computed_keys(traversal);
+    let without_computed;
+    let facts = match computed_keys.is_empty() {
+        true => facts,
+        // An index knows nothing of a value that is not stored.
+        false => {
+            let mut facts = facts.clone();
+            facts.indexes.retain(|index| !index.keys.iter().any(|key| computed_keys.contains(key)));
+            without_computed = facts;
+            &without_computed
+        }
+    };
     let effects = traversal.effects();
     let mutating = effects.is_mutating;
     let may_rely = options.use_connections && !mutating;
@@ -163,10 +175,24 @@ pub fn lower_with(
         side_effects: configuration.side_effects.clone(),
         reducers: configuration.reducers.clone(),
         sack: configuration.sack.as_ref().map(|sack| sack.initial.clone()),
+        computed_keys,
         timeout_millis: configuration.timeout_millis,
         policy: configuration.policy.clone(),
         sets_all_apart: options.set_all_apart,
     })
+}
+
+/// The keys under which algorithms of a traversal give vertices values, each once.
+fn computed_keys(traversal: &Traversal) -> Vec<Name> {
+    let mut keys: Vec<Name> = Vec::new();
+    for node in &traversal.steps {
+        if let Step::VertexProgram(program) = &node.step
+            && !keys.contains(&program.key)
+        {
+            keys.push(program.key.clone());
+        }
+    }
+    keys
 }
 
 /// The state of lowering one whole traversal, which nested traversals share.
@@ -383,6 +409,8 @@ impl Lowering<'_> {
                 computed.append_to(chain);
                 chain.push(Op::Call { service: service.clone(), arguments });
             }
+            Step::VertexProgram(program) => chain.push(Op::VertexProgram(program.clone())),
+            Step::ShortestPath(search) => chain.push(Op::ShortestPath(search.clone())),
             Step::AddVertex { label, properties, id } => self.add_vertex(label, properties, id.as_ref(), chain)?,
             Step::AddEdge { label, from, to, properties, id } => {
                 self.add_edge(label, [from.as_ref(), to.as_ref()], properties, id.as_ref(), chain)?;

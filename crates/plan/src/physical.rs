@@ -39,6 +39,7 @@ pub use reduced::Reduced;
 pub use scope::{LocalKind, LocalScope, LoopTest, Merged, RepeatScope, Scheduling};
 pub use traits::{Flow, Role};
 
+use crate::logical::algorithm::{ShortestPath, VertexProgram};
 use crate::logical::expression::{Expression, Part};
 use crate::logical::files::FileStep;
 use crate::logical::function::Function;
@@ -78,6 +79,8 @@ pub struct PhysicalPlan {
     pub reducers: Vec<(Name, Operator)>,
     /// The first value of every sack; `None`: there are no sacks.
     pub sack: Option<Operand>,
+    /// The keys under which algorithms of the traversal give vertices values, each once.
+    pub computed_keys: Vec<Name>,
     /// The time limit that the traversal asks for, in milliseconds.
     pub timeout_millis: Option<u64>,
     /// The policy that the traversal asks for, of scopes whose steps name none.
@@ -225,6 +228,10 @@ pub enum Op {
         /// The arguments. One without a name is a map of arguments.
         arguments: Vec<(Option<Name>, ComputedOperand)>,
     },
+    /// Computes a value for each vertex, after all rows have come.
+    VertexProgram(Box<VertexProgram>),
+    /// Searches for shortest paths from the vertex of each row.
+    ShortestPath(Box<ShortestPath>),
     /// The number of all vertices or edges: `V().count()`. Pages without version information are counted without a
     /// scan.
     CountAll {

@@ -128,6 +128,8 @@ pub(crate) fn context_with(graph: &Modern, requirements: Requirements) -> Execut
         ids: mangrove_graph::IdRule::Any,
         requirements: Arc::new(requirements),
         side_effects: SideEffects::default(),
+        overlay: None,
+        workers_max: 0,
         services: None,
         files: None,
         results: None,

@@ -6,6 +6,7 @@
 //! | folder | holds |
 //! |---|---|
 //! | `limits` | what keeps a query within its memory and time |
+//! | `overlay` | values of algorithms as properties that are not stored |
 //! | `context` | the execution context, which the operators of a run share; random numbers |
 //! | `values` | collections, folding, predicates, the order of elements, names |
 //! | `rows` | batches of traversers, paths, the binary form, rows and states kept by group |
@@ -14,6 +15,7 @@
 //! | `row` | operators without state: a batch in, a batch out; they may run on any node |
 //! | `sample` | draws from a graph, for the estimates of plans |
 //! | `barrier` | operators with state by scope instance; most send when an instance has ended |
+//! | `algorithm` | `pageRank()`, `peerPressure()`, `connectedComponent()`, `shortestPath()` |
 //! | `write` | operators that write, one statement for each group |
 //! | `scope` | operators that open scopes, or split and merge a stream |
 //! | `build` | numbers operators, and decides where the rows of each must be |
@@ -25,6 +27,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod algorithm;
 mod barrier;
 mod build;
 mod computed;
@@ -33,6 +36,7 @@ mod detach;
 #[cfg(test)]
 mod fake_view;
 mod limits;
+mod overlay;
 mod row;
 mod rows;
 mod sample;
@@ -47,6 +51,7 @@ pub use detach::detach;
 pub use limits::meter::Meter;
 pub use limits::nesting::check_results;
 pub use limits::sizes::Sizes;
+pub use overlay::{Overlay, OverlayView};
 pub use rows::{ObjectColumn, Rows};
 pub use sample::ViewSample;
-pub use services::{ServiceCall, Services};
+pub use services::{ResultBatches, ServiceCall, ServiceResults, Services};

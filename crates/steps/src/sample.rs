@@ -61,6 +61,8 @@ impl ViewSample {
             ids,
             requirements: Arc::new(Requirements::default()),
             side_effects: SideEffects::default(),
+            overlay: None,
+            workers_max: 0,
             services: None,
             files: None,
             results: None,

@@ -8,6 +8,10 @@
 //! |---|---|---|
 //! | Graphalytics | spread over all vertices | after a number of rounds |
 //! | GAP | dropped | when the sum of the changes is below a limit |
+//! | TinkerPop | spread over all vertices | after a number of rounds, or when the sum of the changes is below 10⁻⁵ |
+//!
+//! TinkerPop's begins with the numbers of traversers at the vertices, if it has some: [`run_from`]. Then the ranks keep the sum that
+//! they begin with, in the place of 1.
 //!
 //! *Personalised* ranks are those of a walk that begins anew at one of some sources (Page, Brin, Motwani and Winograd, section 6): `1 / n`
 //! above becomes the part of the sources that a vertex is, and lost rank goes to the sources too. With *weights* the walk chooses an edge with
@@ -93,8 +97,8 @@ pub struct Ranks {
 /// query of the team has ended.
 pub fn run(projection: &Projection, options: &PageRankOptions, team: &Team) -> Result<Ranks> {
     match options.precision {
-        Precision::Double => walk::<f64>(projection, options, None, team),
-        Precision::Single => walk::<f32>(projection, options, None, team),
+        Precision::Double => walk::<f64>(projection, options, None, None, team),
+        Precision::Single => walk::<f32>(projection, options, None, None, team),
     }
 }
 
@@ -110,9 +114,28 @@ pub fn personalized(projection: &Projection, options: &PageRankOptions, sources:
     let mut starts = vec![0.0; projection.positions()];
     sources.iter().for_each(|source| starts[*source as usize] += 1.0 / sources.len() as f64);
     match options.precision {
-        Precision::Double => walk::<f64>(projection, options, Some(&starts), team),
-        Precision::Single => walk::<f32>(projection, options, Some(&starts), team),
+        Precision::Double => walk::<f64>(projection, options, Some(&starts), None, team),
+        Precision::Single => walk::<f32>(projection, options, Some(&starts), None, team),
     }
+}
+
+/// Computes the ranks from those at the beginning: one for each position, from 0 on; 0 for holes. In double precision.
+///
+/// # Errors
+///
+/// As those of [`run`].
+pub fn run_from(projection: &Projection, mut first: Vec<f64>, options: &PageRankOptions, team: &Team) -> Result<Ranks> {
+    let sum: f64 = first.iter().sum();
+    if sum <= 0.0 {
+        return Ok(Ranks { ranks: first, rounds: 0, change: 0.0 });
+    }
+    // As parts of 1, and back again.
+    first.iter_mut().for_each(|rank| *rank /= sum);
+    let options = PageRankOptions { tolerance: options.tolerance / sum, ..*options };
+    let mut found = walk::<f64>(projection, &options, None, Some(&first), team)?;
+    found.ranks.iter_mut().for_each(|rank| *rank *= sum);
+    found.change *= sum;
+    Ok(found)
 }
 
 /// A number that a vertex passes on.
@@ -149,11 +172,13 @@ fn pull<P: Passed>(row: &[u32], passed: &[P]) -> P {
     sum
 }
 
-/// `starts` has for each position the part of all walks that begin there; `None`: equally many begin at each vertex.
+/// `starts` has for each position the part of all walks that begin there; `None`: equally many begin at each vertex. `first` has
+/// the parts that are there before the first round, if they are others.
 fn walk<P: Passed>(
     projection: &Projection,
     options: &PageRankOptions,
     starts: Option<&[f64]>,
+    first: Option<&[f64]>,
     team: &Team,
 ) -> Result<Ranks> {
     let PageRankOptions { damping, rounds, tolerance, dangling, weighted, .. } = *options;
@@ -168,10 +193,11 @@ fn walk<P: Passed>(
         None if numbering.exists(at as u32) => of_each,
         None => 0.0,
     };
+    let first = |at: usize| first.map_or_else(|| start(at), |first| first[at]);
     // What each position passes on along an edge of weight 1, or its rank if it has no outgoing edge: then no vertex reads it.
-    let mut passed: Vec<P> = (0..projection.positions()).map(|at| P::of(start(at)) * leaving.inverse(at)).collect();
+    let mut passed: Vec<P> = (0..projection.positions()).map(|at| P::of(first(at)) * leaving.inverse(at)).collect();
     let mut next = vec![P::of(0.0); projection.positions()];
-    let mut lost: f64 = (0..projection.positions()).filter(|at| leaving.is_nothing(*at)).map(start).sum();
+    let mut lost: f64 = (0..projection.positions()).filter(|at| leaving.is_nothing(*at)).map(first).sum();
     let mut found = Ranks { ranks: Vec::new(), rounds: 0, change: f64::INFINITY };
     while found.rounds < rounds && found.change > tolerance {
         let begun = (1.0 - damping) + if dangling == Dangling::Spread { damping * lost } else { 0.0 };

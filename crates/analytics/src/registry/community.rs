@@ -6,7 +6,7 @@ use super::given::{Given, least_ids, positions_by_id};
 use super::output::{ColumnInfo, ColumnKind, ColumnValues, Output};
 use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, OptionInfo, SEED, StateBytes, rounds};
 use crate::algorithm::louvain::{Communities, ModularityOptions};
-use crate::algorithm::{cdlp, lcc, leiden, louvain, scc, wcc};
+use crate::algorithm::{cdlp, lcc, leiden, louvain, peer_pressure, scc, wcc};
 use crate::projection::{Orientation, Projection};
 use crate::team::Team;
 
@@ -117,6 +117,34 @@ pub(super) const LOUVAIN: AlgorithmInfo = AlgorithmInfo {
     options: MODULARITY_OPTIONS,
     state: StateBytes { position: 120, cell: 30 },
     run: |given| communities(given, louvain::run),
+};
+
+pub(super) const PEER_PRESSURE: AlgorithmInfo = AlgorithmInfo {
+    name: "peer_pressure",
+    summary: "A cluster for each vertex: the one that most of the vertices that point at it vote for",
+    columns: &[
+        OF_VERTEX,
+        ColumnInfo {
+            name: "cluster",
+            kind: ColumnKind::Vertices,
+            meaning: "the vertex that the cluster is named after",
+        },
+    ],
+    options: &[rounds("30"), DIRECTED],
+    state: StateBytes { position: 72, cell: 0 },
+    run: |given| {
+        let projection = given.projection(None)?;
+        let by_id = positions_by_id(given.view, projection.numbering())?;
+        let (mut labels, mut strengths) = (vec![0; projection.positions()], vec![0.0; projection.positions()]);
+        for (rank, at) in by_id.iter().enumerate() {
+            (labels[*at as usize], strengths[*at as usize]) = (rank as u64, 1.0);
+        }
+        let clusters = peer_pressure::run(&projection, &labels, &strengths, given.rounds(30)?, given.team)?;
+        let vertex = |rank: u64| Some(projection.numbering().vertex(by_id[rank as usize]));
+        let clusters = (0..clusters.len() as u32)
+            .map(|at| projection.numbering().exists(at).then(|| clusters[at as usize]).and_then(vertex));
+        Ok(Output::of_positions(&projection, "cluster", clusters.collect(), ColumnValues::Vertices))
+    },
 };
 
 pub(super) const SCC: AlgorithmInfo = AlgorithmInfo {

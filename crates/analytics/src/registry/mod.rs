@@ -76,6 +76,7 @@ pub const ALGORITHMS: &[&AlgorithmInfo] = &[
     &community::LOUVAIN,
     &structure::MATCHING,
     &centrality::PAGERANK,
+    &community::PEER_PRESSURE,
     &similarity::RANDOM_WALKS,
     &community::SCC,
     &paths::SHORTEST_PATH,

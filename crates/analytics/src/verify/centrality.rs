@@ -45,6 +45,26 @@ pub fn personalized(
     ranks
 }
 
+/// Ranks by pushing along outgoing edges, from these ranks, whose sum stays. Lost rank goes to all vertices.
+pub fn pagerank_from(projection: &Projection, mut ranks: Vec<f64>, damping: f64, rounds: u32) -> Vec<f64> {
+    let (count, sum) = (projection.vertex_count() as f64, ranks.iter().sum::<f64>());
+    for _ in 0..rounds {
+        let mut next = vec![0.0; ranks.len()];
+        let mut lost = 0.0;
+        for at in vertices(projection) {
+            let row = projection.outgoing(at);
+            row.iter().for_each(|other| next[*other as usize] += ranks[at as usize] / row.len() as f64);
+            if row.is_empty() {
+                lost += ranks[at as usize];
+            }
+        }
+        for at in vertices(projection) {
+            ranks[at as usize] = (1.0 - damping) * sum / count + damping * (next[at as usize] + lost / count);
+        }
+    }
+    ranks
+}
+
 /// Betweenness by the numbers of shortest paths between all pairs: a vertex is on those that its distances add up for. In an undirected
 /// projection a pair counts once. Only pairs with one of the sources count.
 pub fn betweenness(projection: &Projection, sources: &[u32]) -> Vec<f64> {

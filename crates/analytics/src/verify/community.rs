@@ -143,3 +143,43 @@ pub fn are_connected(projection: &Projection, communities: &[u32]) -> bool {
     }
     vertices(projection).all(|at| seen[at as usize])
 }
+
+/// Clusters by maps of votes that are pushed along outgoing edges. Sums are exact if strengths are whole numbers.
+pub fn peer_pressure(projection: &Projection, labels: &[u64], strengths: &[f64], rounds: u32) -> Vec<u64> {
+    let mut clusters = labels.to_vec();
+    for _ in 0..rounds {
+        let mut votes = vec![HashMap::<u64, f64>::new(); clusters.len()];
+        for at in vertices(projection) {
+            for to in projection.outgoing(at).iter().chain([&at]) {
+                *votes[*to as usize].entry(clusters[at as usize]).or_default() += strengths[at as usize];
+            }
+        }
+        for at in vertices(projection) {
+            let most = votes[at as usize].values().copied().fold(0.0, f64::max);
+            let elected =
+                votes[at as usize].iter().filter(|(_, sum)| most > 0.0 && **sum == most).map(|(label, _)| *label);
+            clusters[at as usize] = elected.min().unwrap_or(labels[at as usize]);
+        }
+    }
+    clusters
+}
+
+/// For each position, the first one in `order` that reaches it, by handing labels on until nothing changes.
+pub fn least_reaching(projection: &Projection, order: &[u32]) -> Vec<u32> {
+    let mut rank = vec![0; projection.positions()];
+    order.iter().enumerate().for_each(|(place, at)| rank[*at as usize] = place);
+    let mut least: Vec<u32> = (0..projection.positions() as u32).collect();
+    loop {
+        let before = least.clone();
+        for at in vertices(projection) {
+            for &other in projection.outgoing(at) {
+                if rank[least[at as usize] as usize] < rank[least[other as usize] as usize] {
+                    least[other as usize] = least[at as usize];
+                }
+            }
+        }
+        if before == least {
+            return least;
+        }
+    }
+}

@@ -20,7 +20,7 @@ use mangrove_graph::{Catalog, Error, ErrorKind, GraphView, IndexInfo, LabelSetId
 use mangrove_plan::explain::with_literals;
 use mangrove_plan::physical::Requirements;
 use mangrove_plan::{CountGuard, CountValues, Figures, KnownConnections, PhysicalPlan};
-use mangrove_steps::{DescribedOperator, ExecutionContext, Rows, SideEffects, build};
+use mangrove_steps::{DescribedOperator, ExecutionContext, Overlay, OverlayView, Rows, SideEffects, build};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
@@ -387,10 +387,14 @@ pub(crate) fn context(
     requirements: &Arc<Requirements>,
     settings: &RunSettings<'_>,
     mut room: Vec<(SmolStr, Value)>,
-    view: Arc<dyn GraphView>,
+    mut view: Arc<dyn GraphView>,
     share: Share,
 ) -> Result<ExecutionContext> {
     bind_parameters(settings.parameters, settings.ids, &**settings.transaction, &mut room)?;
+    let overlay = (!plan.computed_keys.is_empty()).then(|| Arc::new(Overlay::new(&plan.computed_keys)));
+    if let Some(overlay) = &overlay {
+        view = Arc::new(OverlayView::new(view, overlay.clone())?);
+    }
     let context = ExecutionContext {
         view,
         writer: (!settings.transaction.is_read_only()).then(|| settings.transaction.clone()),
@@ -400,6 +404,8 @@ pub(crate) fn context(
         ids: settings.ids,
         requirements: requirements.clone(),
         side_effects: SideEffects::default(),
+        overlay,
+        workers_max: settings.workers_max,
         services: settings.services.clone(),
         files: settings.files.clone(),
         results: settings.materialize.detail(settings.transaction.is_read_only()),

@@ -30,6 +30,8 @@ pub(crate) struct RunSettings<'a> {
     pub services: Option<Arc<dyn Services>>,
     /// The files that `io()` reaches; `None` if the query uses none.
     pub files: Option<Arc<dyn Files>>,
+    /// The most threads that work on the query; 0 means as many as there are executors.
+    pub workers_max: usize,
     /// What the elements in results carry.
     pub materialize: Materialize,
 }

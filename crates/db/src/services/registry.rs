@@ -10,11 +10,14 @@
 use std::any::Any;
 use std::sync::LazyLock;
 
+use mangrove_analytics::registry::AlgorithmInfo;
 use mangrove_flow::QueryControl;
+use mangrove_flow::schedule::Tenant;
 use mangrove_graph::{ElementKind, Error, ErrorKind, Result, Value};
 use mangrove_plan::logical::Name;
-use mangrove_steps::ServiceCall;
+use mangrove_steps::{ServiceCall, ServiceResults};
 
+use super::algorithms;
 use crate::state::Database;
 
 /// The service that lists the services, which is also the one that is called without a name.
@@ -45,6 +48,8 @@ pub enum ServiceRight {
     Admin,
     /// Without arguments [`ServiceRight::Read`], with any [`ServiceRight::Admin`].
     AdminWithArguments,
+    /// With this argument [`ServiceRight::Write`], without it [`ServiceRight::Read`].
+    WriteWith(&'static str),
     /// The function itself decides, object by object.
     PerObject,
 }
@@ -57,6 +62,7 @@ impl ServiceRight {
             ServiceRight::Write => "write",
             ServiceRight::Admin => "admin",
             ServiceRight::AdminWithArguments => "read; admin with arguments",
+            ServiceRight::WriteWith(_) => "read; write to write values",
             ServiceRight::PerObject => "by object",
         }
     }
@@ -125,6 +131,8 @@ pub enum ServiceFunction {
         /// Answers one call: the rows that the service returns.
         run: fn(&ServiceCall<'_>, &Arguments<'_>) -> Result<Vec<Value>>,
     },
+    /// Runs an algorithm on what the caller's transaction sees.
+    Algorithm(&'static AlgorithmInfo),
     /// Works on the database, outside of the caller's transaction.
     OnDatabase(fn(&Database, &Arguments<'_>) -> Result<Vec<Value>>),
     /// Works on the host of the database, such as its server, outside of any transaction. The host is an argument of
@@ -137,7 +145,7 @@ impl ServiceFunction {
     pub fn scope(&self) -> &'static str {
         match self {
             ServiceFunction::List => "the registry",
-            ServiceFunction::InTransaction { .. } => "the caller's transaction",
+            ServiceFunction::InTransaction { .. } | ServiceFunction::Algorithm(_) => "the caller's transaction",
             ServiceFunction::OnDatabase(_) => "the database",
             ServiceFunction::OnHost(_) => "the server",
         }
@@ -145,11 +153,15 @@ impl ServiceFunction {
 }
 
 impl Service {
-    /// The right that a call with these arguments needs: never [`ServiceRight::AdminWithArguments`].
+    /// The right that a call with these arguments needs: never one that depends on arguments.
     pub fn right_for(&self, arguments: &[(Name, Value)]) -> ServiceRight {
         match self.right {
             ServiceRight::AdminWithArguments if arguments.is_empty() => ServiceRight::Read,
             ServiceRight::AdminWithArguments => ServiceRight::Admin,
+            ServiceRight::WriteWith(name) => match arguments.iter().any(|(given, _)| given == name) {
+                true => ServiceRight::Write,
+                false => ServiceRight::Read,
+            },
             right => right,
         }
     }
@@ -166,12 +178,17 @@ impl Service {
             _ => &["Start", "Streaming"],
         };
         let parameters = self.parameters.iter().map(|parameter| (parameter.name, parameter.summary.into()));
-        row([
+        let columns = match self.function {
+            ServiceFunction::Algorithm(algorithm) => Some(("columns", algorithms::columns(algorithm))),
+            _ => None,
+        };
+        let described = [
             ("name", self.name.into()),
             ("type", Value::list(types.iter().map(|&name| name.into()).collect())),
             ("description", self.summary.into()),
             ("params", row(parameters)),
-        ])
+        ];
+        row(described.into_iter().chain(columns))
     }
 }
 
@@ -183,8 +200,10 @@ pub struct ServiceRegistry {
 impl ServiceRegistry {
     /// The services of an embedded database.
     pub fn of_database() -> &'static Self {
-        static REGISTRY: LazyLock<ServiceRegistry> =
-            LazyLock::new(|| ServiceRegistry { services: Vec::new() }.with(super::DATABASE_SERVICES));
+        static REGISTRY: LazyLock<ServiceRegistry> = LazyLock::new(|| {
+            let database = ServiceRegistry { services: Vec::new() }.with(super::DATABASE_SERVICES);
+            database.with(algorithms::services())
+        });
         &REGISTRY
     }
 
@@ -215,22 +234,29 @@ impl ServiceRegistry {
         })
     }
 
-    /// Checks the arguments and calls the service. Rights are the caller's to check before.
+    /// Checks the arguments and calls the service. Rights are the caller's to check before. Executors that help count for the
+    /// tenant.
     pub fn call(
         &self,
         service: &'static Service,
         database: &Database,
         host: &dyn Any,
+        tenant: &Tenant,
         call: &ServiceCall<'_>,
-    ) -> Result<Vec<Value>> {
+    ) -> Result<ServiceResults> {
         let arguments = Arguments { service, given: call.arguments, control: call.control };
-        arguments.check()?;
-        match &service.function {
-            ServiceFunction::List => self.list(&arguments),
-            ServiceFunction::InTransaction { run, .. } => run(call, &arguments),
-            ServiceFunction::OnDatabase(run) => run(database, &arguments),
-            ServiceFunction::OnHost(run) => run(host, &arguments),
+        if !matches!(service.function, ServiceFunction::Algorithm(_)) {
+            arguments.check()?;
         }
+        let rows = match &service.function {
+            // It checks its options itself.
+            ServiceFunction::Algorithm(algorithm) => return algorithms::call(algorithm, database, tenant, call),
+            ServiceFunction::List => self.list(&arguments)?,
+            ServiceFunction::InTransaction { run, .. } => run(call, &arguments)?,
+            ServiceFunction::OnDatabase(run) => run(database, &arguments)?,
+            ServiceFunction::OnHost(run) => run(host, &arguments)?,
+        };
+        Ok(ServiceResults::All(rows))
     }
 
     fn list(&self, arguments: &Arguments<'_>) -> Result<Vec<Value>> {

@@ -76,6 +76,12 @@ pub trait GraphView: Send + Sync {
         self.catalog().key(name)
     }
 
+    /// The name of a key. A view may have keys that are not in the catalog: those of values that it shows and that are not
+    /// stored.
+    fn key_name(&self, key: KeyId) -> SmolStr {
+        self.catalog().key_name(key)
+    }
+
     /// Appends the vertices that users know by these ids, one entry for each id: `None` if there is no visible one.
     fn find_vertices(&self, ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()>;
 

@@ -226,7 +226,8 @@ fn place_of(name: &str) -> &'static str {
         "from" | "to" => "from() and to() belong after addE, path, simplePath or cyclicPath",
         "option" => "option() belongs after choose with one argument",
         "with" => {
-            "with() belongs after valueMap, call or io, after a step with scope instances, or at the traversal source"
+            "with() belongs after valueMap, call or io, after an algorithm, after a step with scope instances, or at the \
+             traversal source"
         }
         "read" | "write" => "read() and write() belong after io",
         "property" => "property() belongs after a step that gives elements",

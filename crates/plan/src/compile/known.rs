@@ -10,13 +10,13 @@ use super::site::Site;
 const SUPPORTED: &[&str] = &[
     "E", "V", "addE", "addV", "aggregate", "all", "and", "any", "as", "asBool", "asDate", "asNumber", "asString",
     "barrier", "both", "bothE", "bothV", "branch", "by", "call", "cap", "choose", "coalesce", "coin", "combine",
-    "concat", "conjoin", "constant", "count", "cyclicPath", "dateAdd", "dateDiff", "dedup", "difference", "discard",
+    "concat", "conjoin", "connectedComponent", "constant", "count", "cyclicPath", "dateAdd", "dateDiff", "dedup", "difference", "discard",
     "disjunct", "drop", "element", "elementMap", "emit", "fail", "filter", "flatMap", "fold", "format", "from",
     "group", "groupCount", "has", "hasId", "hasKey", "hasLabel", "hasNot", "hasValue", "id", "identity", "in", "inE",
     "inV", "index", "inject", "intersect", "io", "is", "key", "lTrim", "label", "length", "limit", "local", "loops", "map",
     "match", "math", "max", "mean", "merge", "mergeE", "mergeV", "min", "none", "not", "option", "optional", "or",
-    "order", "otherV", "out", "outE", "outV", "path", "product", "project", "properties", "property", "propertyMap", "rTrim",
-    "range", "read", "repeat", "replace", "reverse", "sack", "sample", "select", "sideEffect", "simplePath", "skip", "split",
+    "order", "otherV", "out", "outE", "outV", "pageRank", "path", "peerPressure", "product", "project", "properties", "property", "propertyMap", "rTrim",
+    "range", "read", "repeat", "replace", "reverse", "sack", "sample", "select", "shortestPath", "sideEffect", "simplePath", "skip", "split",
     "store", "subgraph", "substring", "sum", "tail", "timeLimit", "times", "to", "toE", "toLower", "toUpper", "toV", "tree", "trim",
     "unfold", "union", "until", "value", "valueMap", "values", "where", "with", "write",
 ];
@@ -24,9 +24,8 @@ const SUPPORTED: &[&str] = &[
 /// The other steps of Gremlin, each with the advice of the error; empty if there is none.
 #[rustfmt::skip] // As above.
 const UNSUPPORTED: &[(&str, &str)] = &[
-    ("connectedComponent", ""), ("pageRank", ""), ("peerPressure", ""), ("program", ""),
+    ("program", "programs of Java cannot run here; call('--list') has the algorithms"),
     ("profile", "write profile() as the last step, or profile('p').cap('p') as the last two"),
-    ("shortestPath", "use repeat(…).until(…).path()"),
 ];
 
 /// All names that are supported.

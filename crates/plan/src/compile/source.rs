@@ -12,11 +12,13 @@ use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::{Argument, Instruction};
 use smol_str::SmolStr;
 
+use super::algorithms::{edges, labels_tested};
 use super::arguments::{child, describe, integer, misfit, name, operand};
 use super::policies;
 use super::site::Site;
 use crate::literals::Literals;
 use crate::logical::Subset;
+use crate::logical::algorithm::ComputerFilter;
 use crate::logical::{Condition, Configuration, Name, Operand, Sack, ScopePolicy, Step, StepNode, Test, Traversal};
 use crate::options::Planner;
 
@@ -33,13 +35,10 @@ const NEUTRAL: &[&str] = &[
     "NoneStrategy", "OrderLimitStrategy", "PathProcessorStrategy", "PathRetractionStrategy", "ProfileStrategy",
     "ReferenceElementStrategy", "RepeatUnrollStrategy", "RequirementsStrategy", "SackStrategy", "SideEffectStrategy",
     "SingleIterationStrategy", "StandardVerificationStrategy", "TinkerGraphCountStrategy", "TinkerGraphStepStrategy",
-    "VertexProgramRestrictionStrategy",
 ];
 
 /// Strategies that change what a traversal means.
-#[rustfmt::skip] // As above.
-const UNSUPPORTED: &[&str] =
-    &["EventStrategy", "MessagePassingStrategy", "VertexProgramStrategy"];
+const UNSUPPORTED: &[&str] = &["EventStrategy", "MessagePassingStrategy"];
 
 const READ_ONLY: &str = "ReadOnlyStrategy";
 const SUBGRAPH: &str = "SubgraphStrategy";
@@ -49,9 +48,13 @@ const RESERVED_KEYS: &str = "ReservedKeysVerificationStrategy";
 const EDGE_LABELS: &str = "EdgeLabelVerificationStrategy";
 const SEED: &str = "SeedStrategy";
 
+/// The graph computer of algorithms; `withComputer()` is short for it.
+pub(super) const COMPUTER: &str = "VertexProgramStrategy";
+const NO_COMPUTER: &str = "VertexProgramRestrictionStrategy";
+
 /// Strategies that configure the traversal.
 const CONFIGURING: &[&str] =
-    &[READ_ONLY, OPTIONS, SUBGRAPH, PARTITION, PRODUCTIVE_BY, RESERVED_KEYS, EDGE_LABELS, SEED];
+    &[READ_ONLY, OPTIONS, SUBGRAPH, PARTITION, PRODUCTIVE_BY, RESERVED_KEYS, EDGE_LABELS, SEED, COMPUTER, NO_COMPUTER];
 const OPTIONS: &str = "OptionsStrategy";
 
 /// The settings of each strategy that has any. Java clients add the name of the class to them.
@@ -62,6 +65,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
     (RESERVED_KEYS, &["keys", "throwException", "logWarning"]),
     (EDGE_LABELS, &["throwException", "logWarning"]),
     (SEED, &["seed"]),
+    (COMPUTER, &["graphComputer", "workers", "persist", "result", "vertices", "edges"]),
     // The choice of an algorithm or of the form of returned elements changes no answer here.
     ("MatchAlgorithmStrategy", &["matchAlgorithm"]),
     ("HaltedTraverserStrategy", &["haltedTraverserFactory"]),
@@ -103,6 +107,11 @@ pub(super) fn configuration(instructions: &[Instruction], literals: &Literals<'_
     let mut configuration = Configuration::default();
     for (index, instruction) in instructions.iter().enumerate() {
         configure(&mut configuration, &Site::new(instruction, index, None, literals), &instruction.arguments)?;
+    }
+    if configuration.computer.is_some() && configuration.no_computer {
+        return Err(Error::unsupported(format!(
+            "The TraversalSource does not allow the use of a GraphComputer; remove {NO_COMPUTER} from it"
+        )));
     }
     Ok(configuration)
 }
@@ -173,7 +182,13 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
             Ok(())
         }
         ("withoutStrategies", names) => names.iter().try_for_each(|given| without(configuration, site, given)),
-        ("withComputer", _) => Err(site.unsupported("is not supported yet")),
+        ("withComputer", []) => computer(configuration, site, &[]),
+        ("withComputer", [Argument::Strategy(..)]) => strategy(configuration, site, &arguments[0]),
+        ("withComputer", given) => Err(misfit(
+            site,
+            &format!("nothing; settings go into withStrategies(new {COMPUTER}(workers: 2, vertices: …, edges: …))"),
+            given,
+        )),
         ("tx", _) => {
             Err(site.unsupported("a transaction command is not a traversal; send it to the server on its own"))
         }
@@ -181,8 +196,17 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
             "the traversal source has no such method{}",
             mangrove_gremlin::suggest(
                 unknown,
-                ["with", "withBulk", "withPath", "withSack", "withSideEffect", "withStrategies", "withoutStrategies"]
-                    .into_iter()
+                [
+                    "with",
+                    "withBulk",
+                    "withComputer",
+                    "withPath",
+                    "withSack",
+                    "withSideEffect",
+                    "withStrategies",
+                    "withoutStrategies"
+                ]
+                .into_iter()
             )
         ))),
     }
@@ -332,6 +356,8 @@ fn strategy(configuration: &mut Configuration, site: &Site<'_>, given: &Argument
             }
         }
         EDGE_LABELS => configuration.edge_labels_needed = throws(site, EDGE_LABELS, settings)?,
+        COMPUTER => computer(configuration, site, settings)?,
+        NO_COMPUTER => configuration.no_computer = true,
         SEED => {
             let seed = settings.iter().find(|(key, _)| key == "seed").and_then(|(_, value)| integer(value));
             configuration.seed = Some(seed.ok_or_else(|| site.invalid("SeedStrategy takes a whole number as `seed`"))?);
@@ -357,6 +383,11 @@ fn without(configuration: &mut Configuration, site: &Site<'_>, given: &Argument)
         RESERVED_KEYS => configuration.reserved_keys.clear(),
         EDGE_LABELS => configuration.edge_labels_needed = false,
         SEED => configuration.seed = None,
+        COMPUTER => {
+            configuration.computer = None;
+            configuration.subsets.retain(|subset| subset.strategy != COMPUTER);
+        }
+        NO_COMPUTER => configuration.no_computer = false,
         OPTIONS => {
             (configuration.timeout_millis, configuration.workers_max) = (None, None);
             (configuration.tenant, configuration.planner) = (None, None);
@@ -398,11 +429,6 @@ fn accept(site: &Site<'_>, name: &str) -> Result<()> {
         return Ok(());
     }
     if UNSUPPORTED.contains(&name) {
-        if name == "VertexProgramStrategy" {
-            return Err(site.unsupported(
-                "The TraversalSource does not allow the use of a GraphComputer: there are no vertex programs yet",
-            ));
-        }
         return Err(site.unsupported(format_args!("{name} changes what a traversal means and is not supported yet")));
     }
     let names = NEUTRAL.iter().chain(UNSUPPORTED).chain(CONFIGURING).copied();
@@ -428,6 +454,62 @@ fn names_under(site: &Site<'_>, settings: &Settings, key: &str) -> Result<Vec<Na
         Some(other) => return Err(site.invalid(format_args!("`{key}` is a list of strings, not {}", describe(other)))),
     };
     values.into_iter().map(|value| name(site, &Argument::Value(value), key)).collect()
+}
+
+/// `VertexProgramStrategy(workers: …, persist: …, result: …, vertices: …, edges: …)`. Which computer runs a program, and
+/// whether its results are a graph of their own, make no difference here: results are seen by the traversal alone.
+fn computer(configuration: &mut Configuration, site: &Site<'_>, settings: &Settings) -> Result<()> {
+    if let Some(workers) = setting(settings, "workers") {
+        option(configuration, site, PARALLEL, workers)?;
+    }
+    match setting(settings, "persist") {
+        None => {}
+        Some(Argument::Value(Value::String(persist))) if persist.eq_ignore_ascii_case("NOTHING") => {}
+        Some(other) => {
+            return Err(site.unsupported(format_args!(
+                "persist is NOTHING here, not {}; write values with property(), or with the `write` of \
+                 call('mangrove.algo.…')",
+                describe(other)
+            )));
+        }
+    }
+    let misfit = |key: &str, takes: &str, given: &Argument| {
+        site.invalid(format_args!("the {key} of a computer are {takes} of some labels, not {}", describe(given)))
+    };
+    let vertices = match setting(settings, "vertices") {
+        None => None,
+        Some(given) => Some(labels_tested(site, given)?.ok_or_else(|| misfit("vertices", "hasLabel()", given))?),
+    };
+    let edges = match setting(settings, "edges") {
+        None => None,
+        Some(given) => {
+            let takes = "outE(), inE() or bothE()";
+            let chosen = edges(site, Some(given))?.ok_or_else(|| misfit("edges", takes, given))?;
+            Some(chosen.labels).filter(|labels| !labels.is_empty())
+        }
+    };
+    let labeled = |labels: &Vec<Name>| {
+        let step = Step::Has(vec![Condition::LabelIn(labels.clone())]);
+        Traversal { steps: vec![StepNode::new(step, site.position)] }
+    };
+    configuration.subsets.retain(|subset| subset.strategy != COMPUTER);
+    if vertices.is_some() || edges.is_some() {
+        see_only(
+            configuration,
+            Subset {
+                strategy: COMPUTER,
+                vertices: vertices.as_ref().map(labeled),
+                edges: edges.as_ref().map(labeled),
+                properties: None,
+                checks_ends: true,
+                tests_hops: true,
+                tests_new: true,
+                mark: None,
+            },
+        );
+    }
+    configuration.computer = Some(ComputerFilter { vertices, edges });
+    Ok(())
 }
 
 /// `SubgraphStrategy(vertices: …, edges: …, vertexProperties: …, checkAdjacentVertices: true)`.

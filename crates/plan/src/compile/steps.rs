@@ -6,8 +6,8 @@ use mangrove_gremlin::{Bytecode, Instruction};
 use super::groups::{Call, groups};
 use super::site::Site;
 use super::{
-    NESTING_MAX, arguments, barriers, branches, carried, connectives, elements, files, filters, functions, known, maps,
-    matching, merges, policies, sources,
+    NESTING_MAX, algorithms, arguments, barriers, branches, carried, connectives, elements, files, filters, functions,
+    known, maps, matching, merges, policies, sources,
 };
 use crate::literals::Literals;
 use crate::logical::function::{CollectionFunction, Function, TextFunction};
@@ -65,14 +65,16 @@ fn check_start(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Appends the steps of a call. That is one step, except that `property()` of a map is a step for each entry, and
-/// `addV()` has a step for each property that reads the new vertex.
+/// Appends the steps of a call. That is one step, except that `property()` of a map is a step for each entry,
+/// `addV()` has a step for each property that reads the new vertex, and `shortestPath()` has one for its condition on
+/// targets.
 fn compile(call: &mut Call<'_>, steps: &mut Vec<StepNode>) -> Result<()> {
     let position = call.site.position;
     let mut push = |step| steps.push(StepNode::new(step, position));
     match call.site.name {
         "property" => elements::property(call)?.into_iter().for_each(push),
         "addV" => sources::add_vertex(call)?.into_iter().for_each(push),
+        "shortestPath" => algorithms::shortest_path(call)?.into_iter().for_each(push),
         _ => push(if call.is_labelled_start() { Step::Identity } else { step(call)? }),
     }
     Ok(())
@@ -195,6 +197,7 @@ fn function(call: &mut Call<'_>) -> Result<Step> {
         "coin" => carried::coin(call),
         "fail" => carried::fail(call),
         "branch" => branches::branch(call),
+        "pageRank" | "peerPressure" | "connectedComponent" => algorithms::vertex_program(call),
         "math" => functions::math(call),
         "format" => functions::format(call),
         _ => Err(known::not_supported(&call.site)),

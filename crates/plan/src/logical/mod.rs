@@ -7,6 +7,7 @@
 //!   (reads, effects, order) and `nested.rs` (nested traversals). So the code does not compile until a new step has its
 //!   arms there.
 
+pub mod algorithm;
 mod branch;
 mod condition;
 pub mod expression;
@@ -22,6 +23,7 @@ pub mod upsert;
 use mangrove_graph::{Direction, Token};
 use mangrove_gremlin::{Cardinality, Column, Operator, Order, Pop, Position};
 
+use algorithm::{ComputerFilter, ShortestPath, VertexProgram};
 use expression::{Expression, Part};
 use files::FileStep;
 use function::Function;
@@ -39,6 +41,13 @@ pub use traits::{Effect, Names, PathUse, SackUse, StepTraits};
 
 /// The services of `call()` that only read the graph. A read-only traversal may call them.
 pub const GRAPH_SERVICES: [&str; 2] = ["tinker.degree.centrality", "tinker.search"];
+
+/// The beginning of the names of the services that run algorithms. They only read the graph, unless they are given
+/// [`ALGORITHM_WRITES`].
+pub const ALGORITHM_SERVICES: &str = "mangrove.algo.";
+
+/// The argument with which the service of an algorithm writes to the graph.
+pub const ALGORITHM_WRITES: &str = "write";
 
 /// A chain of steps.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -107,6 +116,10 @@ pub struct Configuration {
     pub reserved_keys: Vec<Name>,
     /// `EdgeLabelVerificationStrategy`: a step along edges without labels is refused.
     pub edge_labels_needed: bool,
+    /// `withComputer()`: what the graph computer sees, without which a traversal has no algorithms.
+    pub computer: Option<ComputerFilter>,
+    /// `VertexProgramRestrictionStrategy`: a graph computer is refused.
+    pub no_computer: bool,
     /// `SeedStrategy`: the seed of random numbers.
     pub seed: Option<i64>,
     /// `with("planner", …)`: how the order of walks is chosen.
@@ -181,6 +194,13 @@ pub enum Step {
         /// map of arguments.
         arguments: Vec<(Option<Name>, Argument)>,
     },
+
+    // ---- algorithms ----
+    /// `pageRank()`, `peerPressure()`, `connectedComponent()`: after all traversers have come, gives every vertex a value,
+    /// which later steps read as a property. The traversers go on as they are.
+    VertexProgram(Box<VertexProgram>),
+    /// `shortestPath()`, or a part of it.
+    ShortestPath(Box<ShortestPath>),
 
     /// `io(path)`: reads a file into the graph, or writes the graph to a file. It has no results.
     File(FileStep),

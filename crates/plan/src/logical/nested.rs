@@ -162,6 +162,8 @@ macro_rules! define_visitor {
                 Step::Vertices { .. }
                 | Step::Edges { .. }
                 | Step::Inject(_)
+                | Step::VertexProgram(_)
+                | Step::ShortestPath(_)
                 | Step::File(_)
                 | Step::Drop
                 | Step::Expand { .. }

@@ -20,7 +20,7 @@ pub enum Effect {
     Writes,
     /// Reads or writes a file, which counts as writing.
     File,
-    /// Calls a service of the database: once, not once on each node.
+    /// Calls a service of the database, or runs an algorithm on its graph: once, not once on each node.
     Service,
     /// Reads side effects after all traversers have come.
     CollectsSideEffects,
@@ -154,6 +154,9 @@ impl Step {
             Step::Inject(_) => stream(),
             Step::Join { names, .. } => stream().walks().reads(names),
             Step::Call { .. } => stream().effect(Effect::Service),
+            Step::VertexProgram(_) => stream().effect(Effect::Service),
+            // A path, or an entry of a map.
+            Step::ShortestPath(_) => stream().effect(Effect::Service).levels(1),
             Step::File(_) => stream().effect(Effect::File),
             Step::AddEdge { from, to, .. } => {
                 let ends = [from, to].into_iter().flatten();

@@ -114,6 +114,8 @@ macro_rules! define_visitor {
                 | Op::Edges { .. }
                 | Op::Inject(_)
                 | Op::Call { .. }
+                | Op::VertexProgram(_)
+                | Op::ShortestPath(_)
                 | Op::CountAll { .. }
                 | Op::Expand { .. }
                 | Op::OptionalExpand { .. }

@@ -125,6 +125,8 @@ impl Op {
             Op::Edges { .. } => reading("edges").makes_objects(),
             Op::Inject(_) => barrier("inject").makes_objects(),
             Op::Call { .. } => reading("call").makes_objects().leaves_traces(),
+            Op::VertexProgram(_) => barrier("vertex program").leaves_traces(),
+            Op::ShortestPath(_) => reading("shortest path").makes_objects(),
             Op::CountAll { .. } => reduction("count all"),
             Op::CountPattern(count) => reduction(match count.of {
                 CountOf::AllMatches => "count a pattern",

@@ -401,6 +401,7 @@ impl GraphWork {
             state: Arc::clone(&self.state),
             graph: Arc::clone(&self.graph),
             caller: request.caller.clone(),
+            tenant: tenant.clone(),
         });
         QueryOptions {
             limits: QueryLimits { time_nanos, memory_bytes: self.limits.query_memory_bytes },

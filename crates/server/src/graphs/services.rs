@@ -14,7 +14,7 @@ use mangrove::services::ParameterType::{Flag, Integer, Map, Text};
 use mangrove::services::ServiceFunction::OnHost;
 use mangrove::services::ServiceRight::PerObject;
 use mangrove::services::{Arguments, Service, ServiceFunction, ServiceRegistry, ServiceRight, parameter, row, service};
-use mangrove::{Executors, Isolation, ServiceCall, Services};
+use mangrove::{Executors, Isolation, QueryControl, ServiceCall, ServiceResults, Services, Team, Tenant};
 use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
 
@@ -40,6 +40,8 @@ pub struct QueryServices {
     pub graph: Arc<Graph>,
     /// The caller of the query.
     pub caller: Caller,
+    /// The tenant that the query counts for.
+    pub tenant: Tenant,
 }
 
 const KILL: &str = "mangrove.kill";
@@ -96,7 +98,11 @@ const SERVER_SERVICES: &[Service] = &[
 static REGISTRY: LazyLock<ServiceRegistry> = LazyLock::new(|| ServiceRegistry::of_database().with(SERVER_SERVICES));
 
 impl Services for QueryServices {
-    fn call(&self, name: Option<&str>, call: &ServiceCall<'_>) -> Result<Vec<Value>> {
+    fn team(&self, control: Arc<QueryControl>, workers_max: usize) -> Result<Team> {
+        Ok(self.graph.database().team_of(&self.tenant, workers_max)?.controlled_by(control))
+    }
+
+    fn call(&self, name: Option<&str>, call: &ServiceCall<'_>) -> Result<ServiceResults> {
         let service = match REGISTRY.find(name) {
             Ok(service) => service,
             // An unknown service is refused like an administrative one, and noted in the audit log.
@@ -108,11 +114,11 @@ impl Services for QueryServices {
                 });
             }
         };
-        let run = || REGISTRY.call(service, self.graph.database(), self, call);
+        let run = || REGISTRY.call(service, self.graph.database(), self, &self.tenant, call);
         let need = |access| self.caller.require(&self.graph.name, access, format_args!("the service {}", service.name));
         match service.right_for(call.arguments) {
             ServiceRight::PerObject => return run(),
-            ServiceRight::Admin | ServiceRight::AdminWithArguments => {
+            ServiceRight::Admin | ServiceRight::AdminWithArguments | ServiceRight::WriteWith(_) => {
                 return self.administering(service.name, &self.graph.name, || {
                     need(Access::Admin)?;
                     run()
@@ -121,14 +127,14 @@ impl Services for QueryServices {
             ServiceRight::Write => need(Access::Write)?,
             ServiceRight::Read => need(Access::Read)?,
         }
-        let rows = run()?;
-        match service.function {
+        match (&service.function, run()?) {
             // What such a service returns is data of the graph, not a report.
-            ServiceFunction::InTransaction { .. } => Ok(rows),
-            _ => {
+            (ServiceFunction::InTransaction { .. } | ServiceFunction::Algorithm(_), results) => Ok(results),
+            (_, ServiceResults::All(rows)) => {
                 let redactor = DirectoryRedactor::for_caller(&self.caller, &self.graph);
-                Ok(rows.into_iter().map(|row| redactor.value(row)).collect())
+                Ok(ServiceResults::All(rows.into_iter().map(|row| redactor.value(row)).collect()))
             }
+            (_, ServiceResults::Batches(_)) => Err(Error::bug("only algorithms give results batch by batch")),
         }
     }
 }
@@ -299,7 +305,11 @@ mod tests {
              This page is written by a test from the table of services. After a change, run\n\
              `MANGROVE_UPDATE_FIXTURES=1 cargo test -p mangrove-server --lib services`.\n",
         );
-        for service in REGISTRY.services() {
+        let is_algorithm = |service: &&Service| matches!(service.function, ServiceFunction::Algorithm(_));
+        page += "\n## mangrove.algo.NAME\n\n\
+                 a service for each algorithm, with its options and, for most, `write`: see [Graph algorithms](algorithms.md#in-gremlin). \
+                 Right: read; write with `write`. Scope: the caller's transaction; with `write`, the database.\n";
+        for service in REGISTRY.services().filter(|service| !is_algorithm(service)) {
             page += &format!("\n## {}\n\n", service.name);
             page += &format!(
                 "{}. Right: {}. Scope: {}.\n",

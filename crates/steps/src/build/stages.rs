@@ -9,6 +9,8 @@ use mangrove_plan::physical::{
 };
 
 use super::{Builder, ChainEnd, OperatorDescription, RowLocation};
+use crate::algorithm::shortest_path::FindPaths;
+use crate::algorithm::vertex_program::RunProgram;
 use crate::barrier::barrier_step::Barrier;
 use crate::barrier::dedup::Dedup;
 use crate::barrier::fold_into::FoldInto;
@@ -214,6 +216,12 @@ impl Builder {
             Op::Call { service, arguments } => {
                 let next = self.attach(&tail, RowLocation::Anywhere, what)?;
                 self.kernel(next.from, CallService::new(service.clone(), arguments.clone(), remember));
+                next
+            }
+            Op::VertexProgram(program) => self.gather(&tail, stage, RunProgram::new((**program).clone()))?,
+            Op::ShortestPath(search) => {
+                let next = self.attach(&tail, RowLocation::Anywhere, what)?;
+                self.kernel(next.from, FindPaths::new((**search).clone(), remember));
                 next
             }
             Op::Loops(depth) => self.row(&tail, RowLocation::Anywhere, stage, true, local::LoopsOf(*depth))?,

@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 
 use crate::context::type_name::a_type;
 use crate::limits::nesting;
+use crate::overlay::Overlay;
 use crate::services::Services;
 
 /// The part of an element that its copy holds.
@@ -51,6 +52,10 @@ pub struct ExecutionContext {
     pub requirements: Arc<Requirements>,
     /// Side effects by name.
     pub side_effects: SideEffects,
+    /// The values that algorithms find, which `view` shows; `None` if the plan has no algorithm that finds some.
+    pub overlay: Option<Arc<Overlay>>,
+    /// The most threads that work on an algorithm; 0 means as many as there are executors.
+    pub workers_max: usize,
     /// The services that `call()` may name; `None` if the query calls none.
     pub services: Option<Arc<dyn Services>>,
     /// The files that `io()` may name; `None` if the query uses none.

@@ -3,8 +3,11 @@
 //! Arguments that are traversals are computed columns, with a value for each row. A row that stands for several
 //! traversers calls the service once, and each result stands for as many traversers. The service may read the graph
 //! through the view of the query, and must keep the limits of the query.
+//!
+//! Results that come a batch at a time travel with the cursor of the message, so they are dropped with it when the rest of the
+//! message is cancelled.
 
-use mangrove_flow::{BATCH_ROWS, Cursor, GroupId, Kernel, Output, Step};
+use mangrove_flow::{BATCH_ROWS, Cursor, Detail, GroupId, HeldDetail, Kernel, Output, Step};
 use mangrove_graph::{Error, Result, Value};
 use mangrove_plan::logical::{Name, Operand};
 use mangrove_plan::physical::ComputedOperand;
@@ -12,7 +15,7 @@ use mangrove_plan::physical::ComputedOperand;
 use crate::context::execution::ExecutionContext;
 use crate::context::type_name::a_type;
 use crate::rows::{ObjectColumn, Remember, Rows};
-use crate::services::ServiceCall;
+use crate::services::{ResultBatches, ServiceCall, ServiceResults};
 
 /// Calls a service once for each row. Its results take the place of the row.
 pub(crate) struct CallService {
@@ -66,13 +69,37 @@ impl CallService {
         Ok(arguments)
     }
 
-    fn call(&self, rows: &Rows, row: usize, out: &Output<'_, Rows>) -> Result<Vec<Value>> {
+    fn call(&self, rows: &Rows, row: usize, out: &Output<'_, Rows>) -> Result<ServiceResults> {
         let (context, arguments) = (out.context(), self.arguments(rows, row)?);
         let services = context.services.as_ref();
         let services = services.ok_or_else(|| Error::bug("a query that calls services has them in its context"))?;
-        let (view, control) = (&*context.view, out.control());
-        let call = ServiceCall { view, control, object: &rows.object(row), arguments: &arguments };
+        let (view, control, object) = (&*context.view, out.control_shared(), &rows.object(row));
+        let call = ServiceCall { view, control, workers_max: context.workers_max, object, arguments: &arguments };
         services.call(self.service.as_deref(), &call)
+    }
+
+    /// Sends results, each with the number of the row that it takes the place of.
+    fn send(
+        &self,
+        rows: &Rows,
+        from: &[u32],
+        results: Vec<Value>,
+        group: GroupId,
+        out: &mut Output<'_, Rows>,
+    ) -> Result<()> {
+        let mut made = rows.derive(from, ObjectColumn::from_values(results));
+        made.remember(&self.remember);
+        made.chunks().try_for_each(|chunk| out.emit(0, group, chunk))
+    }
+}
+
+/// Results of the row at the cursor that have not been sent yet.
+#[derive(Debug)]
+struct OpenResults(Box<dyn ResultBatches>);
+
+impl HeldDetail for OpenResults {
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
     }
 }
 
@@ -92,17 +119,29 @@ impl Kernel<Rows> for CallService {
     fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
         let (mut from, mut results) = (Vec::new(), Vec::new());
         let mut row = at.row as usize;
+        if let Some(mut open) = at.take_held::<OpenResults>() {
+            let batch = open.0.next()?;
+            if !batch.is_empty() {
+                self.send(rows, &vec![at.row; batch.len()], batch, group, out)?;
+                at.detail = Detail::Held(open);
+                return Ok(Step::More);
+            }
+            row += 1;
+        }
         while row < rows.len() && results.len() < BATCH_ROWS {
             out.control().check()?;
-            results.extend(self.call(rows, row, out)?);
+            match self.call(rows, row, out)? {
+                ServiceResults::All(all) => results.extend(all),
+                ServiceResults::Batches(batches) => {
+                    self.send(rows, &from, results, group, out)?;
+                    *at = Cursor { row: row as u32, detail: Detail::Held(Box::new(OpenResults(batches))) };
+                    return Ok(Step::More);
+                }
+            }
             from.resize(results.len(), row as u32);
             row += 1;
         }
-        let mut made = rows.derive(&from, ObjectColumn::from_values(results));
-        made.remember(&self.remember);
-        for chunk in made.chunks() {
-            out.emit(0, group, chunk)?;
-        }
+        self.send(rows, &from, results, group, out)?;
         at.go_to(row);
         Ok(if row < rows.len() { Step::More } else { Step::Done })
     }

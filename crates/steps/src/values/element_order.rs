@@ -133,10 +133,7 @@ impl<'a> ElementOrder<'a> {
                 .then_with(|| (x.key, x.ordinal).cmp(&(y.key, y.ordinal)))
                 .then_with(|| watched::order(&x.value, &y.value)),
             (Value::Property(x), Value::Property(y)) => {
-                let by_name = || {
-                    let catalog = self.view.catalog();
-                    catalog.key_name(x.key).cmp(&catalog.key_name(y.key))
-                };
+                let by_name = || self.view.key_name(x.key).cmp(&self.view.key_name(y.key));
                 let by_key = if x.key == y.key { Ordering::Equal } else { by_name() };
                 by_key.then_with(|| watched::order(&x.value, &y.value))
             }

@@ -54,7 +54,11 @@ impl NameCache {
 
     /// Returns the name of a key.
     pub fn key(&mut self, id: KeyId, view: &dyn GraphView) -> Name {
-        entry(&mut self.keys, id.0).get_or_insert_with(|| view.catalog().key_name(id)).clone()
+        // A view may have keys of its own, with any numbers.
+        if id.0 as usize >= view.catalog().key_count() {
+            return view.key_name(id);
+        }
+        entry(&mut self.keys, id.0).get_or_insert_with(|| view.key_name(id)).clone()
     }
 
     /// Returns the name of a key as a value.

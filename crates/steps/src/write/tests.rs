@@ -31,6 +31,8 @@ fn fixture() -> Fixture {
         ids: mangrove_graph::IdRule::Any,
         requirements: Arc::default(),
         side_effects: crate::context::execution::SideEffects::default(),
+        overlay: None,
+        workers_max: 0,
         services: None,
         files: None,
         results: None,

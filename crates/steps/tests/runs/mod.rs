@@ -58,6 +58,8 @@ pub fn context(graph: &Arc<Transaction>, plan: &PhysicalPlan) -> ExecutionContex
         ids: IdRule::Any,
         requirements: Arc::new(plan.requirements.clone()),
         side_effects: SideEffects::default(),
+        overlay: None,
+        workers_max: 0,
         services: None,
         files: None,
         results: None,

@@ -4,7 +4,11 @@ use super::*;
 
 #[test]
 fn what_is_not_supported_is_named() {
-    fails("g.V().pageRank()", "`pageRank` at line 1, column 7: the step is not supported yet");
+    fails(
+        "g.V().pageRank()",
+        "`pageRank` at line 1, column 7: VertexComputing steps must be executed with a GraphComputer; begin with \
+         g.withComputer()",
+    );
     fails(
         "g.union(out()).repeat(out().count(local).from('a')).times(1)",
         "`from` at line 1, column 42: does not modulate `count`; from() and to() belong after addE, path, simplePath or \
