@@ -122,6 +122,31 @@ fn a_complete_graph_has_as_many_colors_as_vertices() {
     assert!(trusses.edges.iter().all(|edge| edge.number == 70), "{:?}", trusses.edges.first());
 }
 
+#[test]
+fn forests_of_negative_weights_are_those_of_kruskal() {
+    for seed in 0..case_count(20) {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let edges: Vec<_> = (0..120)
+            .map(|_| (rng.random_range(0..40), rng.random_range(0..40), f64::from(rng.random_range(-9..9)) + 0.5))
+            .collect();
+        let (manager, weight) = graph_of(&(0..40).collect::<Vec<_>>(), &edges);
+        with_teams(|team| {
+            for orientation in [Orientation::Directed, Orientation::Undirected] {
+                let projection = project(&manager, &all(orientation, Some(weight)), team);
+                for extreme in [Extreme::Least, Extreme::Greatest] {
+                    let mut found = forest::run(&projection, extreme, team).unwrap();
+                    found.sort_by_key(|edge| edge.ends);
+                    assert_eq!(
+                        found,
+                        verify::forest(&projection, extreme),
+                        "seed {seed}, {orientation:?}, {extreme:?}"
+                    );
+                }
+            }
+        });
+    }
+}
+
 /// The greatest weight of a matching, by trying each edge with and without.
 fn best_matching(edges: &[(i64, i64, f64)], taken: u64) -> f64 {
     let Some(((one, other, weight), rest)) = edges.split_first() else { return 0.0 };
