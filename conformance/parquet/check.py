@@ -312,6 +312,44 @@ def check_checkpoint(checks, folder):
     checks.equal("checkpoint: files that no manifest needs", len(set(path.name for path in (data / "open").iterdir()) - named) <= len(named), True)
 
 
+def check_algorithms(checks, folder):
+    """Results of algorithms: numbers, lists of vertices, vectors. The ranks are those of a plain power iteration."""
+    count, damping = 200, 0.85
+    edges = [(at, at * 7 % count) for at in range(count)] + [(at, (at * at + 3) % count) for at in range(0, count, 2)]
+    (folder / "places.csv").write_text("id\n" + "".join(f"{at}\n" for at in range(count)))
+    (folder / "roads.csv").write_text("~from,~to\n" + "".join(f"{one},{other}\n" for one, other in edges))
+    def run(name, *options):
+        out = folder / f"{name}.parquet"
+        given = [word for option in options for word in ("-O", option)]
+        command = [sys.argv[1], "algo", name, *given, "--out", out, "--load", folder / "places.csv", folder / "roads.csv"]
+        subprocess.run(command, check=True, capture_output=True)
+        return out
+
+    ranks, degrees = [1 / count] * count, [0] * count
+    for one, _ in edges:
+        degrees[one] += 1
+    for _ in range(30):
+        lost = sum(rank for rank, degree in zip(ranks, degrees) if degree == 0)
+        after = [(1 - damping + damping * lost) / count] * count
+        for one, other in edges:
+            after[other] += damping * ranks[one] / degrees[one]
+        ranks = after
+    out = run("pagerank", "rounds=30")
+    table = pq.read_table(out)
+    checks.equal("algorithm: types", [str(field.type) for field in table.schema], ["int64", "double"])
+    found = dict(zip(table["vertex"].to_pylist(), table["rank"].to_pylist()))
+    near = all(abs(found[at] - ranks[at]) < 1e-12 for at in range(count))
+    checks.equal("algorithm: ranks", (len(found), near), (count, True))
+    total = duckdb.sql(f"select sum(rank), count(distinct vertex) from '{out}'").fetchall()[0]
+    checks.equal("algorithm: DuckDB", (round(total[0], 9), total[1]), (1.0, count))
+    walks = pd.read_parquet(run("random_walks", "steps=5", "walks=2"))
+    steps = set(edges)
+    follows = all((one, other) in steps for walk in walks["walk"] for one, other in zip(walk, walk[1:]))
+    checks.equal("algorithm: lists", (len(walks), follows), (2 * count, True))
+    vectors = pd.read_parquet(run("fast_rp", "dimensions=8"))
+    checks.equal("algorithm: vectors", {len(vector) for vector in vectors["embedding"]}, {8})
+
+
 def main():
     checks = Checks()
     with tempfile.TemporaryDirectory(dir="target") as folder:
@@ -326,6 +364,7 @@ def main():
         check_way(checks, folder, "deltas", use_dictionary=False, column_encoding=deltas)
         check_duckdb_writes(checks, folder)
         check_plain(checks, folder)
+        check_algorithms(checks, folder)
         check_refusals(checks, folder)
     print(f"{checks.passed} passed, {checks.failed} failed")
     return 1 if checks.failed else 0

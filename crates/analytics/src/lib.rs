@@ -12,13 +12,13 @@
 //! | `gang`, `sync` | phases of numbered parts, which helpers may join; their primitives |
 //! | [`team`] | the threads that work on an algorithm |
 //! | [`numbering`] | positions of vertices: small dense numbers |
-//! | [`projection`], `page_rows` | the neighbors of all vertices as positions; those of a page |
+//! | [`projection`], `page_rows`, `choice` | the neighbors of all vertices as positions; those of a page; which there are |
 //! | [`cache`] | the projections that a database keeps |
 //! | `random` | random numbers that are a function of what they are for |
 //! | `simple`, `ranked` | sorted rows, for algorithms that intersect them; of ranks by degree |
 //! | `modularity` | levels of communities, and moves between them |
 //! | `tally` | sums by small numbers |
-//! | `worklist` | work that brings more work, without levels |
+//! | `worklist`, `greedy` | work that brings more work, without levels; decisions that wait for those of neighbors |
 //! | [`algorithm`] | the algorithms, one a file |
 //! | [`registry`] | the algorithms by name, with their options |
 //! | [`verify`] | for each algorithm another one, plain and sequential, that finds the same |
@@ -30,8 +30,10 @@
 
 pub mod algorithm;
 pub mod cache;
+mod choice;
 #[allow(unsafe_code)]
 mod gang;
+mod greedy;
 mod modularity;
 pub mod numbering;
 mod page_rows;

@@ -11,8 +11,8 @@ use mangrove_graph::{
 };
 use parking_lot::Mutex;
 
+use crate::choice::{PART_WORK, ProjectionOptions};
 use crate::numbering::{NO_POSITION, Numbering, PageVertices, SLOTS};
-use crate::projection::{PART_WORK, ProjectionOptions};
 
 /// Where the cells begin: before them is the beginning of the row of each slot, and the end of the last one.
 const HEAD: usize = SLOTS + 1;

@@ -112,6 +112,12 @@ impl RankedRows {
         &self.cells[self.higher_range(rank)]
     }
 
+    /// The lower ranks of a row.
+    #[inline]
+    pub(crate) fn lower(&self, rank: u32) -> &[u32] {
+        &self.cells[self.range(rank).start..self.higher_range(rank).start]
+    }
+
     /// Ranges of ranks that are about equally much work, if each row of higher ranks is intersected with those of its
     /// members.
     pub(crate) fn parts(&self) -> Vec<Range<usize>> {

@@ -1,8 +1,10 @@
 //! Sorted rows without loops and without repeated neighbors, for algorithms that intersect rows.
 
+use mangrove_graph::Result;
+use parking_lot::Mutex;
+
 use crate::projection::Projection;
 use crate::team::Team;
-use mangrove_graph::Result;
 
 /// The rows of a simple graph: each is sorted, has a position once, and does not have its own.
 #[derive(Clone, Debug)]
@@ -36,7 +38,8 @@ impl SimpleRows {
                 let at = at as u32;
                 row.clear();
                 add(at, &mut row);
-                row.sort_unstable();
+                // Rows are a few sorted runs, which a stable sort merges.
+                row.sort();
                 row.dedup();
                 row.retain(|other| *other != at);
                 lengths.push(row.len());
@@ -107,5 +110,61 @@ fn search(short: &[u32], long: &[u32], mut each: impl FnMut(usize, usize)) {
             Some(_) => {}
             None => return,
         }
+    }
+}
+
+/// Where each position is in a row that is intersected with many others: one look each, in place of a merge.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    /// For each position its index in the row, and one more; 0: the row does not have it.
+    places: Vec<u32>,
+}
+
+impl Marks {
+    /// Calls `work` while a row is marked.
+    #[inline]
+    pub(crate) fn marked<R>(&mut self, row: &[u32], work: impl FnOnce(&Marks) -> R) -> R {
+        row.iter().enumerate().for_each(|(at, position)| self.places[*position as usize] = at as u32 + 1);
+        let result = work(self);
+        row.iter().for_each(|position| self.places[*position as usize] = 0);
+        result
+    }
+
+    /// As [`for_each_common`], of the marked row and another one. The other one has nothing of the marked row
+    /// before `from`.
+    #[inline]
+    pub(crate) fn for_each_common(&self, row: &[u32], from: usize, other: &[u32], mut each: impl FnMut(usize, usize)) {
+        if (row.len() - from) * SEARCHED < other.len() {
+            return search(&row[from..], other, |in_row, in_other| each(from + in_row, in_other));
+        }
+        for (in_other, position) in other.iter().enumerate() {
+            let place = self.places[*position as usize];
+            if place != 0 {
+                each(place as usize - 1, in_other);
+            }
+        }
+    }
+}
+
+/// Marks that the parts of a phase take in turn. There are as many as threads have worked at the same time.
+#[derive(Debug)]
+pub(crate) struct MarksPool {
+    positions: usize,
+    free: Mutex<Vec<Marks>>,
+}
+
+impl MarksPool {
+    /// For rows of positions below this number.
+    pub(crate) fn new(positions: usize) -> Self {
+        MarksPool { positions, free: Mutex::default() }
+    }
+
+    /// Calls `work` with marks of no row.
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut Marks) -> R) -> R {
+        let marks = self.free.lock().pop();
+        let mut marks = marks.unwrap_or_else(|| Marks { places: vec![0; self.positions] });
+        let result = work(&mut marks);
+        self.free.lock().push(marks);
+        result
     }
 }

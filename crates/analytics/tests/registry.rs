@@ -238,6 +238,9 @@ fn structures_have_the_numbers_of_a_small_graph() {
     assert_eq!(by_id("matching", &[("weight", "weight".into())]), [Some(2), Some(1), None, Some(5), Some(4)]);
     let colors = by_id("coloring", &[("seed", 3.into())]);
     assert!(colors[0] != colors[1] && colors[1] != colors[2] && colors[2] != colors[0], "{colors:?}");
+    // A path or a triangle lets two in: one of the triangle, and one of the path.
+    let members = by_id("independent_set", &[]);
+    assert_eq!(members.iter().flatten().sum::<u64>(), 2, "{members:?}");
     for (sum, weights) in [("least", vec![1.0, 2.0, 4.0, 9.0]), ("greatest", vec![2.0, 4.0, 5.0, 9.0])] {
         let forest = run(&manager, "forest", &[("weight", "weight".into()), ("sum", sum.into())]).unwrap();
         let Some(ColumnValues::Numbers(found)) = forest.column("weight") else { panic!("weights are numbers") };

@@ -5,7 +5,7 @@ mod common;
 use common::{World, all, graph_of, karate_club, of_labels, project, with_teams};
 use mangrove_analytics::algorithm::forest::{self, Extreme};
 use mangrove_analytics::algorithm::matching::{self, UNMATCHED};
-use mangrove_analytics::algorithm::{coloring, k_core, k_truss, lcc, triangles};
+use mangrove_analytics::algorithm::{coloring, independent_set, k_core, k_truss, lcc, triangles};
 use mangrove_analytics::{Orientation, Projection, Team, verify};
 use mangrove_testdata::{case_count, first_seed};
 use rand::rngs::SmallRng;
@@ -16,7 +16,8 @@ fn check(projection: &Projection, team: &Team, what: &str) {
     assert_eq!(found.of_positions, expected, "triangles of {what}");
     assert_eq!(found.total * 3, expected.iter().sum::<u64>(), "all triangles of {what}");
     assert_eq!(k_core::run(projection, team).unwrap(), verify::k_core(projection), "cores of {what}");
-    let (found, expected) = (k_truss::run(projection, team).unwrap(), verify::k_truss(projection));
+    let (mut found, expected) = (k_truss::run(projection, team).unwrap(), verify::k_truss(projection));
+    found.edges.sort();
     assert_eq!(found.edges, expected, "trusses of {what}");
     for (at, number) in found.of_positions.iter().enumerate() {
         let of_vertex = expected.iter().filter(|edge| [edge.ends.0, edge.ends.1].contains(&(at as u32)));
@@ -24,7 +25,8 @@ fn check(projection: &Projection, team: &Team, what: &str) {
     }
     assert_eq!(lcc::run(projection, team).unwrap(), verify::lcc(projection), "coefficients of {what}");
     for extreme in [Extreme::Least, Extreme::Greatest] {
-        let found = forest::run(projection, extreme, team).unwrap();
+        let mut found = forest::run(projection, extreme, team).unwrap();
+        found.sort_by_key(|edge| edge.ends);
         assert_eq!(found, verify::forest(projection, extreme), "forest of {what}, {extreme:?}");
     }
     for seed in [0, 7] {
@@ -32,6 +34,8 @@ fn check(projection: &Projection, team: &Team, what: &str) {
             .unwrap_or_else(|error| panic!("matching of {what}: {error}"));
         verify::coloring(projection, &coloring::run(projection, seed, team).unwrap())
             .unwrap_or_else(|error| panic!("colors of {what}: {error}"));
+        verify::independent_set(projection, &independent_set::run(projection, seed, team).unwrap())
+            .unwrap_or_else(|error| panic!("independent set of {what}: {error}"));
     }
 }
 
@@ -99,6 +103,50 @@ fn the_karate_club_has_the_structure_that_is_known() {
     assert_eq!(forest::run(&projection, Extreme::Least, &team).unwrap().len(), 33);
 }
 
+#[test]
+fn a_complete_graph_has_as_many_colors_as_vertices() {
+    let vertices: Vec<i64> = (0..70).collect();
+    let edges: Vec<_> = vertices.iter().flat_map(|one| (0..*one).map(|other| (*one, other, 1.0))).collect();
+    let (manager, _) = graph_of(&vertices, &edges);
+    let team = Team::alone();
+    let projection = project(&manager, &all(Orientation::Undirected, None), &team);
+    let exists = |at: &usize| projection.numbering().exists(*at as u32);
+    let colors = coloring::run(&projection, 5, &team).unwrap();
+    let mut colors: Vec<u32> = (0..colors.len()).filter(exists).map(|at| colors[at]).collect();
+    colors.sort();
+    assert_eq!(colors, (0..70).collect::<Vec<u32>>());
+    let members = independent_set::run(&projection, 5, &team).unwrap();
+    assert_eq!(members.into_iter().filter(|is_in| *is_in).count(), 1);
+    assert_eq!(triangles::run(&projection, &team).unwrap().total, 70 * 69 * 68 / 6);
+    let trusses = k_truss::run(&projection, &team).unwrap();
+    assert!(trusses.edges.iter().all(|edge| edge.number == 70), "{:?}", trusses.edges.first());
+}
+
+#[test]
+fn forests_of_negative_weights_are_those_of_kruskal() {
+    for seed in 0..case_count(20) {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let edges: Vec<_> = (0..120)
+            .map(|_| (rng.random_range(0..40), rng.random_range(0..40), f64::from(rng.random_range(-9..9)) + 0.5))
+            .collect();
+        let (manager, weight) = graph_of(&(0..40).collect::<Vec<_>>(), &edges);
+        with_teams(|team| {
+            for orientation in [Orientation::Directed, Orientation::Undirected] {
+                let projection = project(&manager, &all(orientation, Some(weight)), team);
+                for extreme in [Extreme::Least, Extreme::Greatest] {
+                    let mut found = forest::run(&projection, extreme, team).unwrap();
+                    found.sort_by_key(|edge| edge.ends);
+                    assert_eq!(
+                        found,
+                        verify::forest(&projection, extreme),
+                        "seed {seed}, {orientation:?}, {extreme:?}"
+                    );
+                }
+            }
+        });
+    }
+}
+
 /// The greatest weight of a matching, by trying each edge with and without.
 fn best_matching(edges: &[(i64, i64, f64)], taken: u64) -> f64 {
     let Some(((one, other, weight), rest)) = edges.split_first() else { return 0.0 };
@@ -162,6 +210,7 @@ fn a_graph_of_many_parts_has_the_same_structure_for_every_team() {
             forest::run(&projection, Extreme::Least, team).unwrap(),
             matching::run(&projection, 1, team).unwrap(),
             coloring::run(&projection, 1, team).unwrap(),
+            independent_set::run(&projection, 1, team).unwrap(),
         );
         assert_eq!(found.0.of_positions, verify::triangles(&projection), "{team:?}");
         verify::matching(&projection, &found.5).unwrap();

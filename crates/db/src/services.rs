@@ -18,10 +18,11 @@ mod upsert;
 
 use std::sync::Arc;
 
-use mangrove_analytics::Team;
+use mangrove_analytics::registry::Projections;
+use mangrove_analytics::{Projection, ProjectionOptions, Team};
 use mangrove_flow::QueryControl;
 use mangrove_flow::schedule::Tenant;
-use mangrove_graph::Result;
+use mangrove_graph::{GraphView, Result};
 use mangrove_load::rows::names;
 use mangrove_steps::{ServiceCall, ServiceResults, Services};
 
@@ -334,6 +335,10 @@ impl Services for Database {
 
     fn team(&self, control: Arc<QueryControl>, workers_max: usize) -> Result<Team> {
         Ok(self.team_of(&Tenant::default(), workers_max)?.controlled_by(control))
+    }
+
+    fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>> {
+        self.projections().projection(view, options, team)
     }
 }
 

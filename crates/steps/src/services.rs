@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mangrove_analytics::Team;
+use mangrove_analytics::{Projection, ProjectionOptions, Team};
 use mangrove_flow::QueryControl;
 use mangrove_graph::{GraphView, Result, Value};
 use mangrove_plan::logical::Name;
@@ -50,4 +50,7 @@ pub trait Services: Send + Sync {
 
     /// The threads that work on an algorithm of a query, at most so many; 0 means as many as there are executors.
     fn team(&self, control: Arc<QueryControl>, workers_max: usize) -> Result<Team>;
+
+    /// What an algorithm of a query reads.
+    fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>>;
 }

@@ -40,7 +40,7 @@ pub struct ForestEdge {
     pub weight: f64,
 }
 
-/// Finds a spanning forest, ascending by the ends of its edges.
+/// Finds a spanning forest. The order of its edges depends on the graph alone.
 ///
 /// # Errors
 ///
@@ -63,8 +63,6 @@ pub fn run(projection: &Projection, extreme: Extreme, team: &Team) -> Result<Vec
         // Trees without neighbors are complete.
         roots = filtered(team, &roots, |at| search.tree(at) == at && search.has_edge(at))?;
     }
-    team.check()?;
-    forest.sort_unstable_by_key(|edge: &ForestEdge| edge.ends);
     Ok(forest)
 }
 

@@ -12,6 +12,7 @@ pub mod degree;
 pub mod fast_rp;
 pub mod forest;
 pub mod hits;
+pub mod independent_set;
 pub mod k_core;
 pub mod k_hop;
 pub mod k_shortest_paths;

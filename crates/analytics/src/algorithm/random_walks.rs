@@ -11,8 +11,8 @@
 //! outgoing edges.
 //!
 //! Steps are drawn by *rejection* (KnightKing: Yang and others, *KnightKing: A Fast Distributed Graph Random Walk Engine*, 2019): a uniform neighbor is kept with
-//! its proportion divided by the greatest. A draw below the least of the three is kept without a look at the edges of `t`. After
-//! some rejections the step is drawn from the sums of all proportions instead. Both ways have the same probabilities.
+//! its proportion divided by the greatest. Another vertex than `t` is kept without a look at the edges of `t` if the draw is below both
+//! proportions that it may have. After some rejections the step is drawn from the sums of all proportions instead. Both ways have the same probabilities.
 //!
 //! Each random number is a function of the seed, the vertex where the walk begins, the walk, the step and the draw. So a walk does not
 //! depend on threads, nor on which other walks there are. It does depend on the order of rows, and so on the projection.

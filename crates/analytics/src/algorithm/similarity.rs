@@ -12,8 +12,8 @@
 //! it meets each. So only pairs with a common neighbor cost work. The most similar ones of each vertex are kept; of
 //! equally similar ones those with the least positions.
 //!
-//! A vertex with `d` neighbors that `e` vertices lead to each costs `d · e`: neighbors that many lead to make it dear. Bounds of
-//! the number of neighbors leave vertices out.
+//! A vertex with `d` neighbors costs the sum of their indegrees. So a neighbor that many vertices lead to makes each of them
+//! expensive. Bounds of the number of neighbors leave vertices out.
 //!
 //! Work O(Σ indegree²); memory 32 bytes a position, 8 a cell, 8 a position for each thread, and 24 a row.
 

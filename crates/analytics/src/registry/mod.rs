@@ -65,6 +65,7 @@ pub const ALGORITHMS: &[&AlgorithmInfo] = &[
     &structure::FOREST,
     &centrality::HARMONIC,
     &centrality::HITS,
+    &structure::INDEPENDENT_SET,
     &structure::K_CORE,
     &paths::K_HOP,
     &paths::K_SHORTEST_PATHS,

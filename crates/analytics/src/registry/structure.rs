@@ -9,7 +9,7 @@ use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output};
 use super::{AlgorithmInfo, OF_VERTEX, OptionInfo, SEED, StateBytes};
 use crate::algorithm::forest::{Extreme, ForestEdge};
 use crate::algorithm::matching::UNMATCHED;
-use crate::algorithm::{coloring, forest, k_core, k_truss, matching, triangles};
+use crate::algorithm::{coloring, forest, independent_set, k_core, k_truss, matching, triangles};
 use crate::projection::{Orientation, Projection};
 
 /// A row for each vertex with a whole number.
@@ -76,6 +76,23 @@ pub(super) const FOREST: AlgorithmInfo = AlgorithmInfo {
                 Column { name: "target", values: ends(|edge| edge.ends.1) },
                 Column { name: "weight", values: weights },
             ],
+        })
+    },
+};
+
+pub(super) const INDEPENDENT_SET: AlgorithmInfo = AlgorithmInfo {
+    name: "independent_set",
+    summary: "Vertices of which no two are neighbors, and to which none can be added",
+    columns: &[
+        OF_VERTEX,
+        ColumnInfo { name: "member", kind: ColumnKind::Counts, meaning: "1 if the vertex is in the set, and 0 if not" },
+    ],
+    options: &[SEED],
+    state: StateBytes { position: 56, cell: 8 },
+    run: |given| {
+        let seed = given.seed()?;
+        counts(given, "member", |projection| {
+            Ok(independent_set::run(projection, seed, given.team)?.into_iter().map(u64::from).collect())
         })
     },
 };

@@ -160,3 +160,17 @@ pub fn coloring(projection: &Projection, colors: &[u32]) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// What is wrong with an independent set. No member may have a member as neighbor, and every other vertex must have one.
+pub fn independent_set(projection: &Projection, is_in: &[bool]) -> Result<(), String> {
+    let neighbors = neighbors(projection);
+    for at in vertices(projection) {
+        let member = neighbors[at as usize].iter().find(|other| is_in[**other as usize]);
+        match (is_in[at as usize], member) {
+            (true, Some(other)) => return Err(format!("{at} and its neighbor {other} are members")),
+            (false, None) => return Err(format!("neither {at} nor a neighbor of it is a member")),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,6 +1,7 @@
 //! Tests of the built program, run as a user runs it.
 
 mod admin;
+mod algo;
 mod bench;
 mod common;
 mod console;

@@ -10,12 +10,14 @@ use std::any::Any;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use mangrove::analytics::registry::Projections;
+use mangrove::analytics::{Projection, ProjectionOptions};
 use mangrove::services::ParameterType::{Flag, Integer, Map, Text};
 use mangrove::services::ServiceFunction::OnHost;
 use mangrove::services::ServiceRight::PerObject;
 use mangrove::services::{Arguments, Service, ServiceFunction, ServiceRegistry, ServiceRight, parameter, row, service};
 use mangrove::{Executors, Isolation, QueryControl, ServiceCall, ServiceResults, Services, Team, Tenant};
-use mangrove_graph::{Error, Result, Value};
+use mangrove_graph::{Error, GraphView, Result, Value};
 use smol_str::SmolStr;
 
 use crate::access::audit::{self, AuditedAct};
@@ -100,6 +102,10 @@ static REGISTRY: LazyLock<ServiceRegistry> = LazyLock::new(|| ServiceRegistry::o
 impl Services for QueryServices {
     fn team(&self, control: Arc<QueryControl>, workers_max: usize) -> Result<Team> {
         Ok(self.graph.database().team_of(&self.tenant, workers_max)?.controlled_by(control))
+    }
+
+    fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>> {
+        self.graph.database().projections().projection(view, options, team)
     }
 
     fn call(&self, name: Option<&str>, call: &ServiceCall<'_>) -> Result<ServiceResults> {

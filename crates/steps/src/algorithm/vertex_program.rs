@@ -12,6 +12,8 @@
 //! The graph is read once, into a projection, which is dropped before the rows go on. The call that runs the algorithm takes as
 //! long as that does. Executors help, and the limits of the query are looked at in each part.
 
+use std::sync::Arc;
+
 use mangrove_analytics::algorithm::pagerank::{self, Dangling, PageRankOptions};
 use mangrove_analytics::algorithm::{least_reaching, peer_pressure};
 use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
@@ -97,8 +99,9 @@ impl RunProgram {
         let cells = 2 * view.count_edges(&options.edges, Share::ALL)?;
         let _during = control.charge_while(vertices * BYTES.0 + cells * BYTES.1)?;
         let team = services.team(control.clone(), context.workers_max)?;
-        let projection = Projection::of(view, &options, &team)?;
-        let projection = if edges.direction == Direction::In { projection.reversed() } else { projection };
+        let projection = services.projection(view, &options, &team)?;
+        let projection =
+            if edges.direction == Direction::In { Arc::new((*projection).clone().reversed()) } else { projection };
         let found =
             VertexValues { values: self.values(view, &projection, &team)?, numbering: projection.numbering().clone() };
         // Later steps read them until the end of the query.

@@ -1,0 +1,56 @@
+//! What a projection is made of: the choice of vertices, edges, rows and weights.
+
+use mangrove_graph::{Direction, KeyId, LabelFilter};
+
+/// Cells and positions of a part of a phase, about: 0.1 ms of work.
+pub(crate) const PART_WORK: usize = 1 << 14;
+
+/// Which rows a projection has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Orientation {
+    /// Rows of outgoing and rows of incoming edges.
+    Directed,
+    /// One row a vertex, with the edges of both directions. An edge is in the rows of both its ends; a loop is in its row
+    /// twice.
+    Undirected,
+}
+
+/// What a projection is made of.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ProjectionOptions {
+    /// The labels of the vertices.
+    pub vertices: LabelFilter,
+    /// The labels of the edges. An edge counts if both its ends do.
+    pub edges: LabelFilter,
+    /// Which rows there are.
+    pub orientation: Orientation,
+    /// The property of edges that is their weight; `None`: there are no weights.
+    pub weight: Option<KeyId>,
+    /// The weight of an edge without the property.
+    pub default_weight: f64,
+    /// Whether cells name their edges.
+    pub names_edges: bool,
+}
+
+impl Default for ProjectionOptions {
+    fn default() -> Self {
+        ProjectionOptions {
+            vertices: LabelFilter::Any,
+            edges: LabelFilter::Any,
+            orientation: Orientation::Directed,
+            weight: None,
+            default_weight: 1.0,
+            names_edges: false,
+        }
+    }
+}
+
+impl ProjectionOptions {
+    /// The directions of the rows.
+    pub(crate) fn directions(&self) -> &'static [Direction] {
+        match self.orientation {
+            Orientation::Directed => &[Direction::Out, Direction::In],
+            Orientation::Undirected => &[Direction::Both],
+        }
+    }
+}
