@@ -12,7 +12,8 @@ ALGORITHMS = "mangrove.algo."
 SERVICES = ["--list", "mangrove.backup", "mangrove.checkpoint", "mangrove.config", "mangrove.durability", "mangrove.gc",
             "mangrove.graph.create", "mangrove.graph.drop", "mangrove.graph.list", "mangrove.index.create",
             "mangrove.index.drop", "mangrove.index.list", "mangrove.kill", "mangrove.memory", "mangrove.names",
-            "mangrove.plans", "mangrove.promote", "mangrove.queries", "mangrove.schema.drop", "mangrove.schema.ends", "mangrove.schema.list",
+            "mangrove.plans", "mangrove.projection.create", "mangrove.projection.drop", "mangrove.projection.list",
+            "mangrove.projection.refresh", "mangrove.promote", "mangrove.queries", "mangrove.schema.drop", "mangrove.schema.ends", "mangrove.schema.list",
             "mangrove.schema.require", "mangrove.schema.type", "mangrove.statistics", "mangrove.stats",
             "mangrove.transactions", "mangrove.upsert.edges", "mangrove.upsert.find", "mangrove.upsert.vertices",
             "tinker.degree.centrality", "tinker.search"]

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mangrove_graph::{GraphView, Result};
 use parking_lot::Mutex;
 
+use crate::named::NamedProjections;
 use crate::projection::{Projection, ProjectionOptions};
 use crate::registry::Projections;
 use crate::team::Team;
@@ -23,11 +24,16 @@ pub struct ProjectionCache {
     /// The last used one at the end.
     kept: Mutex<Vec<Arc<Projection>>>,
     limit: AtomicU64,
+    named: NamedProjections,
 }
 
 impl Default for ProjectionCache {
     fn default() -> Self {
-        ProjectionCache { kept: Mutex::default(), limit: AtomicU64::new(CACHE_BYTES) }
+        ProjectionCache {
+            kept: Mutex::default(),
+            limit: AtomicU64::new(CACHE_BYTES),
+            named: NamedProjections::default(),
+        }
     }
 }
 
@@ -43,7 +49,12 @@ impl ProjectionCache {
         self.kept.lock().iter().map(|projection| projection.bytes()).sum()
     }
 
-    /// Drops all.
+    /// The projections with names. They are not part of the limit.
+    pub fn named(&self) -> &NamedProjections {
+        &self.named
+    }
+
+    /// Drops all that have no name.
     pub fn clear(&self) {
         self.kept.lock().clear();
     }
@@ -81,6 +92,10 @@ impl Projections for ProjectionCache {
         };
         self.keep(projection.clone());
         Ok(projection)
+    }
+
+    fn named(&self, name: &str, view: &dyn GraphView, team: &Team) -> Result<Arc<Projection>> {
+        Ok(self.named.get(name, view, team)?.projection)
     }
 }
 

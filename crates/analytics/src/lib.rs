@@ -13,7 +13,7 @@
 //! | [`team`] | the threads that work on an algorithm |
 //! | [`numbering`] | positions of vertices: small dense numbers |
 //! | [`projection`], `page_rows`, `choice` | the neighbors of all vertices as positions; those of a page; which there are |
-//! | [`cache`] | the projections that a database keeps |
+//! | [`cache`], [`named`] | the projections that a database keeps; those with names |
 //! | `random` | random numbers that are a function of what they are for |
 //! | `simple`, `ranked` | sorted rows, for algorithms that intersect them; of ranks by degree |
 //! | `modularity` | levels of communities, and moves between them |
@@ -35,6 +35,7 @@ mod choice;
 mod gang;
 mod greedy;
 mod modularity;
+pub mod named;
 pub mod numbering;
 mod page_rows;
 pub mod projection;

@@ -9,6 +9,7 @@ mod algorithms;
 mod degree;
 mod durability;
 mod indexes;
+mod projections;
 mod registry;
 mod reports;
 mod schema;
@@ -157,6 +158,40 @@ pub const DATABASE_SERVICES: &[Service] = &[
         Admin,
         &[],
         OnDatabase(reports::plans),
+    ),
+    service(
+        "mangrove.projection.create",
+        "read vertices and their edges into memory under a name, for algorithms with the option 'projection'",
+        Admin,
+        &[
+            parameter("name", Text, "its name"),
+            parameter("vertices", Text, "the label of the vertices; default all"),
+            parameter("edges", Text, "the label of the edges; default all"),
+            parameter("directed", Flag, "whether edges lead from their source to their target only; default true"),
+            parameter("weight", Text, "the property of edges that is their weight; default none"),
+        ],
+        OnDatabase(projections::create),
+    ),
+    service(
+        "mangrove.projection.drop",
+        "drop the projection of this name",
+        Admin,
+        &[parameter("name", Text, "its name")],
+        OnDatabase(projections::drop),
+    ),
+    service(
+        "mangrove.projection.list",
+        "the projections with names, with their sizes and the last commit that they show",
+        Read,
+        &[],
+        OnDatabase(projections::list),
+    ),
+    service(
+        "mangrove.projection.refresh",
+        "read again what has changed since, so that the next algorithm need not",
+        Admin,
+        &[parameter("name", Text, "its name")],
+        OnDatabase(projections::refresh),
     ),
     service(
         "mangrove.promote",

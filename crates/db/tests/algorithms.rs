@@ -486,3 +486,35 @@ fn values_are_written_as_properties() {
         "the key of a property",
     );
 }
+
+#[test]
+fn named_projections_show_the_moment_of_the_query() {
+    let database = graph();
+    let create =
+        "g.call('mangrove.projection.create').with('name', 'all').with('edges', 'knows').with('directed', false)";
+    let made = text(&ask(&database, create).unwrap()[0]);
+    assert!(
+        made.contains("vertex_count=6") && made.contains("cell_count=6") && made.contains("directed=false"),
+        "{made}"
+    );
+    fails(&database, create, ErrorKind::InvalidArgument, "a projection 'all' already");
+    let reached = "g.call('mangrove.algo.bfs').with('projection', 'all').with('source', 1).select('vertex').count()";
+    check(&database, reached, &[3_i64.into()]);
+    check(&database, "g.V(3).as('c').V(30).addE('knows').from('c').count()", &[1_i64.into()]);
+    check(&database, reached, &[4_i64.into()]);
+    let refresh = "g.call('mangrove.projection.refresh').with('name', 'all').select('cell_count')";
+    check(&database, refresh, &[8_i64.into()]);
+    check(&database, "g.call('mangrove.projection.list').select('name')", &["all".into()]);
+    let both = "g.call('mangrove.algo.bfs').with('projection', 'all').with('source', 1).with('edges', 'knows')";
+    fails(&database, both, ErrorKind::InvalidArgument, "a projection and the option 'edges'");
+    let weighted = "g.call('mangrove.algo.sssp').with('projection', 'all').with('source', 1).with('weight', 'km')";
+    fails(&database, weighted, ErrorKind::InvalidArgument, "made with the same 'weight'");
+    check(&database, "g.call('mangrove.projection.drop').with('name', 'all').select('name')", &["all".into()]);
+    fails(&database, reached, ErrorKind::NotFound, "no projection 'all'. There are: none");
+    let directed = "g.call('mangrove.projection.create').with('name', 'out')";
+    ask(&database, directed).unwrap();
+    let needs = "g.call('mangrove.algo.louvain').with('projection', 'out')";
+    fails(&database, needs, ErrorKind::InvalidArgument, "made with 'directed' false");
+    let unknown = "g.call('mangrove.projection.create').with('name', 'x').with('vertices', 'city')";
+    fails(&database, unknown, ErrorKind::NotFound, "no label 'city'");
+}

@@ -10,6 +10,7 @@ use mangrove_graph::{
 };
 
 use super::AlgorithmInfo;
+use crate::named::label_filter;
 use crate::numbering::Numbering;
 use crate::projection::{Orientation, Projection, ProjectionOptions};
 use crate::team::Team;
@@ -35,6 +36,16 @@ pub trait Projections {
     ///
     /// As those of [`Projection::of`].
     fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>>;
+
+    /// The projection of a name, as the view shows it.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is none, as by this default.
+    fn named(&self, name: &str, view: &dyn GraphView, team: &Team) -> Result<Arc<Projection>> {
+        let _ = (view, team);
+        Err(Error::new(ErrorKind::NotFound, format!("there is no projection '{name}'")))
+    }
 }
 
 /// A new projection for each algorithm.
@@ -142,14 +153,29 @@ impl<'g> Given<'g> {
     }
 
     fn labels(&self, name: &str) -> Result<LabelFilter> {
-        let Some(label) = self.text(name)? else { return Ok(LabelFilter::Any) };
-        match self.view.label_filter(&[label.into()]) {
-            LabelFilter::Sets(sets) if sets.is_empty() => Err(Error::new(
-                ErrorKind::NotFound,
-                format!("the graph has no label '{label}', which is the option '{name}'"),
-            )),
-            filter => Ok(filter),
+        label_filter(self.view, name, self.text(name)?)
+    }
+
+    /// The projection that the option `projection` names, if it is given and fits.
+    fn named(&self, orientation: Orientation, weight: Option<KeyId>) -> Result<Option<Arc<Projection>>> {
+        let Some(name) = self.text("projection")? else { return Ok(None) };
+        if let Some(other) = ["vertices", "edges", "directed"].iter().find(|other| self.get(other).is_some()) {
+            let message =
+                format!("{} has a projection and the option '{other}', which it decides", self.algorithm.name);
+            return Err(Error::invalid(message));
         }
+        let projection = self.projections.named(name, self.view, self.team)?;
+        let unfit = |what: &str| {
+            let message = format!("{} cannot use the projection '{name}': {what}", self.algorithm.name);
+            Err(Error::invalid(message))
+        };
+        if orientation == Orientation::Undirected && projection.is_directed() {
+            return unfit("it needs one that was made with 'directed' false");
+        }
+        if weight.is_some() && projection.options().weight != weight {
+            return unfit("it needs one that was made with the same 'weight'");
+        }
+        Ok(Some(projection))
     }
 
     /// The property key that an option names.
@@ -170,6 +196,9 @@ impl<'g> Given<'g> {
 
     /// A projection with the vertices and edges of the options.
     pub(super) fn projection_of(&self, orientation: Orientation, weight: Option<KeyId>) -> Result<Arc<Projection>> {
+        if let Some(named) = self.named(orientation, weight)? {
+            return Ok(named);
+        }
         let (vertices, edges) = (self.labels("vertices")?, self.labels("edges")?);
         let options = ProjectionOptions { vertices, edges, orientation, weight, ..ProjectionOptions::default() };
         self.projections.projection(self.view, &options, self.team)

@@ -95,6 +95,12 @@ pub const COMMON: &[OptionInfo] = &[
         meaning: "the label of the vertices",
     },
     OptionInfo { name: "edges", allowed: "a label", default: Some("all edges"), meaning: "the label of the edges" },
+    OptionInfo {
+        name: "projection",
+        allowed: "the name of a projection",
+        default: Some("none"),
+        meaning: "read this named projection, which decides vertices, edges and directions",
+    },
 ];
 
 /// Of algorithms that edges have a direction for, unless they are told that they have none.
