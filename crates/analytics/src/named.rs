@@ -108,7 +108,8 @@ impl NamedProjections {
     ///
     /// `NotFound` if there is none, and as those of [`Projection::of`].
     pub fn get(&self, name: &str, view: &dyn GraphView, team: &Team) -> Result<NamedProjection> {
-        let kept = self.0.lock().get(name).cloned().ok_or_else(|| self.unknown(name))?;
+        let kept = self.0.lock().get(name).cloned();
+        let kept = kept.ok_or_else(|| self.unknown(name))?;
         let options = kept.choice.options(view)?;
         let projection = match kept.projection.options() == &options {
             true => kept.projection.refreshed(view, team)?.0,

@@ -63,6 +63,10 @@ impl Graph {
             };
             edges.push((from, to));
         }
+        if edges.iter().all(|(from, to)| from == to) {
+            let message = format!("{} has no edge between two vertices: give a pair of numbers a line", path.display());
+            return Err(mangrove::Error::invalid(message));
+        }
         let count = edges.iter().map(|(from, to)| from.max(to) + 1).max().unwrap_or_default();
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self::of(name, count as usize, edges))

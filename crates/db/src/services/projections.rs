@@ -8,7 +8,7 @@ use super::registry::{Arguments, row};
 use crate::state::Database;
 
 pub(super) fn create(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let text = |name: &str| Ok(arguments.text(name)?.map(str::to_owned));
+    let text = |name: &str| -> Result<Option<String>> { Ok(arguments.text(name)?.map(str::to_owned)) };
     let choice = Choice {
         vertices: text("vertices")?,
         edges: text("edges")?,
