@@ -104,7 +104,7 @@ impl Projections for ProjectionCache {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 mod tests {
     use mangrove_store::Store;
     use mangrove_txn::{Isolation, TransactionManager, TransactionOptions};
