@@ -87,9 +87,15 @@ fn a_plan_is_a_tree_for_people_and_for_programs() {
     let folder = Folder::new("plans");
     let files = folder.people();
     let asked = |question: &str| succeed(&over_people(&files, &[question], "g.V().where(out('knows').out('knows'))"));
-    let plan = asked("--explain");
+    // Numbers of rows are shown if the graph was counted before, which happens in the background.
+    let shape = |question: &str| -> String {
+        let plan = asked(question);
+        let lines = plan.lines().map(|line| line.split(" (~").next().unwrap_or_default().to_owned() + "\n");
+        lines.collect()
+    };
+    let plan = shape("--explain");
     assert!(plan.contains("\n  scope\n    expand out knows\n"), "{plan}");
-    assert_eq!(asked("--explain=tree"), plan);
+    assert_eq!(shape("--explain=tree"), plan);
     let json: serde_json::Value = serde_json::from_str(&asked("--explain=json")).unwrap();
     assert_eq!(json["operators"][1]["operators"][0]["part"], "scope", "{json}");
     let graph = asked("--explain=dot");
