@@ -37,10 +37,7 @@ pub(crate) enum PositionValues {
 impl VertexValues {
     /// The position of a vertex, if the algorithm knows it.
     fn position(&self, vertex: VertexId) -> Option<usize> {
-        let at = self.numbering.position(vertex);
-        let is_known =
-            at < self.numbering.positions() && self.numbering.exists(at) && self.numbering.vertex(at) == vertex;
-        is_known.then_some(at as usize)
+        self.numbering.find(vertex).map(|at| at as usize)
     }
 
     fn value(&self, vertex: VertexId) -> Option<Value> {

@@ -211,9 +211,7 @@ impl<'g> Given<'g> {
                 found.into_iter().flatten().next()
             }
         };
-        let numbering = projection.numbering();
-        let position = vertex.map(|vertex| numbering.position(vertex));
-        position.filter(|at| *at < numbering.positions() && numbering.exists(*at)).ok_or_else(|| {
+        vertex.and_then(|vertex| projection.numbering().find(vertex)).ok_or_else(|| {
             let message = format!("the graph of {} has no vertex with the id {value:?}", self.algorithm.name);
             Error::new(ErrorKind::NotFound, message)
         })
