@@ -18,7 +18,6 @@ use std::time::Instant;
 
 use mangrove::analytics::algorithm::{bfs, pagerank, sssp, wcc};
 use mangrove::analytics::cache::ProjectionCache;
-use mangrove::analytics::registry::Projections;
 use mangrove::analytics::{Orientation, Projection, ProjectionOptions, Team, verify};
 use mangrove::{Error, Result};
 use mangrove_flow::schedule::{ExecutorOptions, Executors, Tenant};

@@ -11,7 +11,7 @@ use mangrove_graph::view::{
 };
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, Error, IndexId, KeyId, LabelSetId, Numbers, Result,
-    TabletId, UserId, Value, ValueColumns, VertexId,
+    TabletId, UserId, Value, ValueColumns, VertexId, forward_view,
 };
 
 /// The view of a whole graph, restricted to the share of one node.
@@ -48,14 +48,9 @@ impl OwnedView {
     }
 }
 
-/// Methods of [`GraphView`] that forward to the whole view. After `own_vertices:` or `own_edges:`, they first check
-/// that the node owns the elements of the first argument.
+/// Methods of [`GraphView`] that forward to the whole view, after a check that the node owns the elements of the first
+/// argument.
 macro_rules! forward {
-    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
-        $(fn $name(&self, $($argument: $type),*) -> $result {
-            self.whole.$name($($argument),*)
-        })*
-    };
     (own_vertices: $(fn $name:ident($ids:ident: $first:ty, $($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         $(fn $name(&self, $ids: $first, $($argument: $type),*) -> $result {
             self.own_vertices($ids)?;
@@ -71,7 +66,7 @@ macro_rules! forward {
 }
 
 impl GraphView for OwnedView {
-    forward! {
+    forward_view! { |this| this.whole =>
         fn catalog() -> &Catalog;
         fn key_of(name: &str) -> Option<KeyId>;
         fn find_vertices(ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()>;

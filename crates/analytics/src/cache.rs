@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 
 use crate::named::NamedProjections;
 use crate::projection::{Projection, ProjectionOptions};
-use crate::registry::Projections;
 use crate::team::Team;
 
 /// The bytes of kept projections, unless the limit is set.
@@ -64,6 +63,30 @@ impl ProjectionCache {
         self.kept.lock().clear();
     }
 
+    /// A projection of what a view shows: a kept one that is refreshed, or a new one.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Projection::of`].
+    pub fn projection(
+        &self,
+        view: &dyn GraphView,
+        options: &ProjectionOptions,
+        team: &Team,
+    ) -> Result<Arc<Projection>> {
+        if view.shown_commit().is_none() {
+            // The changes of a transaction that runs are its own.
+            return Projection::of(view, options, team).map(Arc::new);
+        }
+        let found = self.kept.lock().iter().find(|kept| kept.options() == options).cloned();
+        let projection = match found {
+            Some(kept) => kept.refreshed(view, team)?.0,
+            None => Arc::new(Projection::of(view, options, team)?),
+        };
+        self.keep(projection.clone());
+        Ok(projection)
+    }
+
     fn keep(&self, projection: Arc<Projection>) {
         let mut kept = self.kept.lock();
         kept.retain(|other| other.options() != projection.options());
@@ -81,26 +104,6 @@ impl ProjectionCache {
         };
         let count = kept.iter().map(is_too_much).take_while(|is_over| *is_over).count();
         kept.drain(..count);
-    }
-}
-
-impl Projections for ProjectionCache {
-    fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>> {
-        if view.shown_commit().is_none() {
-            // The changes of a transaction that runs are its own.
-            return Projection::of(view, options, team).map(Arc::new);
-        }
-        let found = self.kept.lock().iter().find(|kept| kept.options() == options).cloned();
-        let projection = match found {
-            Some(kept) => kept.refreshed(view, team)?.0,
-            None => Arc::new(Projection::of(view, options, team)?),
-        };
-        self.keep(projection.clone());
-        Ok(projection)
-    }
-
-    fn named(&self, name: &str, view: &dyn GraphView, team: &Team) -> Result<Arc<Projection>> {
-        Ok(self.named.get(name, view, team)?.projection)
     }
 }
 

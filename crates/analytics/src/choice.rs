@@ -1,6 +1,6 @@
 //! What a projection is made of: the choice of vertices, edges, rows and weights.
 
-use mangrove_graph::{Direction, KeyId, LabelFilter};
+use mangrove_graph::{Direction, GraphView, KeyId, LabelFilter, LabelSetId};
 
 /// Cells and positions of a part of a phase, about: 0.1 ms of work.
 pub(crate) const PART_WORK: usize = 1 << 14;
@@ -45,7 +45,30 @@ impl Default for ProjectionOptions {
     }
 }
 
+/// The memory that an algorithm needs besides the projection, in bytes, at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StateBytes {
+    /// For each position.
+    pub position: u64,
+    /// For each cell of the rows of one direction.
+    pub cell: u64,
+}
+
 impl ProjectionOptions {
+    /// The bytes of a projection of what a view shows, and of the state of an algorithm that runs on it, about: by the
+    /// newest counts of the graph, which cost no scan.
+    pub fn expected_bytes(&self, view: &dyn GraphView, state: StateBytes) -> u64 {
+        let counts = view.live_counts();
+        let taken = |labels: &LabelFilter, counts: &[(LabelSetId, u64)]| -> u64 {
+            counts.iter().filter(|(set, _)| labels.takes(*set)).map(|(_, count)| count).sum()
+        };
+        let (vertices, edges) = (taken(&self.vertices, &counts.vertices), taken(&self.edges, &counts.edges));
+        let directions = self.directions().len() as u64;
+        let of_cell = 4 + 8 * (u64::from(self.weight.is_some()) + u64::from(self.names_edges));
+        let rows = vertices * 4 * directions + 2 * edges * of_cell;
+        rows + vertices * state.position + 2 * edges / directions * state.cell
+    }
+
     /// The directions of the rows.
     pub(crate) fn directions(&self) -> &'static [Direction] {
         match self.orientation {

@@ -143,6 +143,13 @@ impl Numbering {
         self.ordinal(id).map_or(NO_POSITION, |ordinal| (ordinal * SLOTS + id.offset()) as u32)
     }
 
+    /// The position of a vertex, if it is one of those that are numbered.
+    pub fn find(&self, vertex: VertexId) -> Option<u32> {
+        let at = self.position(vertex);
+        // A deleted vertex may have had the place before, in an earlier generation.
+        (at < self.positions() && self.exists(at) && self.vertex(at) == vertex).then_some(at)
+    }
+
     /// The vertex at a position. Panics if it is none of [`Numbering::positions`].
     #[inline]
     pub fn vertex(&self, position: u32) -> VertexId {

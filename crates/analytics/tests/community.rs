@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{World, all, graph_of, karate_club, of_labels, project, with_teams};
+use common::{World, all, graph_of, karate_club, on_random_graphs, project, with_teams};
 use mangrove_analytics::algorithm::louvain::{Communities, ModularityOptions};
 use mangrove_analytics::algorithm::{leiden, louvain, scc};
 use mangrove_analytics::{Orientation, Projection, Team, verify};
@@ -22,21 +22,7 @@ fn check_scc(projection: &Projection, team: &Team, what: &str) {
 
 #[test]
 fn strong_components_are_those_of_two_searches() {
-    let first = first_seed(0);
-    for seed in first..first + case_count(12) {
-        let mut world = World::new(seed);
-        for steps in [3, 40] {
-            world.write(steps);
-            with_teams(|team| {
-                for orientation in [Orientation::Directed, Orientation::Undirected] {
-                    let what = format!("seed {seed}, {orientation:?}, {team:?}");
-                    check_scc(&project(&world.manager, &all(orientation, None), team), team, &what);
-                    let of_some = of_labels(world.labels[0], world.along[0], orientation);
-                    check_scc(&project(&world.manager, &of_some, team), team, &format!("{what}, one label"));
-                }
-            });
-        }
-    }
+    on_random_graphs(12, &[3, 40], check_scc);
 }
 
 /// A graph of cycles, of which each leads to a later one.

@@ -5,14 +5,14 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use common::{World, all, assert_near, of_labels, project, with_teams};
+use common::{World, all, assert_near, on_random_graphs, project, with_teams};
 use mangrove_analytics::algorithm::{bfs, cdlp, lcc, least_reaching, pagerank, peer_pressure, sssp, wcc};
 use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team, verify};
 use mangrove_flow::clock::MonotonicClock;
 use mangrove_flow::schedule::{ExecutorOptions, Executors, Tenant};
 use mangrove_flow::{QueryControl, QueryLimits};
 use mangrove_graph::ErrorKind;
-use mangrove_testdata::{case_count, first_seed};
+use mangrove_testdata::case_count;
 
 const ORIENTATIONS: [Orientation; 2] = [Orientation::Directed, Orientation::Undirected];
 
@@ -81,22 +81,7 @@ fn a_reversed_graph_has_its_rows_turned_around() {
 
 #[test]
 fn algorithms_find_what_their_verifiers_find() {
-    let first = first_seed(0);
-    for seed in first..first + case_count(12) {
-        let mut world = World::new(seed);
-        for steps in [3, 40] {
-            world.write(steps);
-            with_teams(|team| {
-                for orientation in ORIENTATIONS {
-                    let what = format!("seed {seed}, {orientation:?}, {team:?}");
-                    let of_all = project(&world.manager, &all(orientation, Some(world.weight)), team);
-                    check(&of_all, team, &what);
-                    let of_some = of_labels(world.labels[0], world.along[0], orientation);
-                    check(&project(&world.manager, &of_some, team), team, &format!("{what}, one label"));
-                }
-            });
-        }
-    }
+    on_random_graphs(12, &[3, 40], check);
 }
 
 #[test]

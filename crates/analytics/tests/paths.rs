@@ -4,30 +4,12 @@ mod common;
 
 use std::collections::HashSet;
 
-use common::{World, all, of_labels, present, project, with_teams};
+use common::{World, all, on_random_graphs, present, project, with_teams};
 use mangrove_analytics::algorithm::shortest_path::Path;
 use mangrove_analytics::algorithm::{all_shortest_paths, bfs, k_hop, k_shortest_paths, shortest_path};
 use mangrove_analytics::{Orientation, Projection, Team, verify};
-use mangrove_testdata::{case_count, first_seed};
 
 const ORIENTATIONS: [Orientation; 2] = [Orientation::Directed, Orientation::Undirected];
-
-/// Calls `each` with projections of random graphs: of all elements with weights, and of one label without.
-fn on_random_graphs(cases: u64, steps: usize, each: impl Fn(&Projection, &Team, &str)) {
-    let first = first_seed(0);
-    for seed in first..first + case_count(cases) {
-        let mut world = World::new(seed);
-        world.write(steps);
-        with_teams(|team| {
-            for orientation in ORIENTATIONS {
-                let what = format!("seed {seed}, {orientation:?}, {team:?}");
-                each(&project(&world.manager, &all(orientation, Some(world.weight)), team), team, &what);
-                let some = of_labels(world.labels[0], world.along[0], orientation);
-                each(&project(&world.manager, &some, team), team, &format!("{what}, one label"));
-            }
-        });
-    }
-}
 
 /// Some pairs of vertices all over the graph.
 fn pairs(projection: &Projection) -> Vec<(u32, u32)> {
@@ -38,7 +20,7 @@ fn pairs(projection: &Projection) -> Vec<(u32, u32)> {
 
 #[test]
 fn parents_are_the_least_of_the_level_before_and_depths_have_a_limit() {
-    on_random_graphs(6, 30, |projection, team, what| {
+    on_random_graphs(6, &[30], |projection, team, what| {
         for source in present(projection).into_iter().step_by(17) {
             let depths = bfs::run(projection, source, bfs::Follow::Outgoing, team).unwrap();
             let found = bfs::parents(projection, &depths, bfs::Follow::Outgoing, team).unwrap();
@@ -69,7 +51,7 @@ fn check_path(projection: &Projection, path: &Path, (source, target): (u32, u32)
 
 #[test]
 fn a_shortest_path_is_one_and_none_is_shorter() {
-    on_random_graphs(6, 25, |projection, team, what| {
+    on_random_graphs(6, &[25], |projection, team, what| {
         for (source, target) in pairs(projection) {
             let what = format!("{what}, from {source} to {target}");
             let depth = verify::bfs(projection, source)[target as usize];
@@ -92,7 +74,7 @@ fn a_shortest_path_is_one_and_none_is_shorter() {
 #[test]
 fn the_k_shortest_paths_are_different_and_as_short_as_those_of_all_paths() {
     let count = 12;
-    on_random_graphs(4, 6, |projection, team, what| {
+    on_random_graphs(4, &[6], |projection, team, what| {
         for ends in pairs(projection) {
             for weighted in [false, true].into_iter().filter(|weighted| !weighted || projection.is_weighted()) {
                 let what = format!("{what}, {ends:?}, weighted: {weighted}");
@@ -112,7 +94,7 @@ fn the_k_shortest_paths_are_different_and_as_short_as_those_of_all_paths() {
 #[test]
 fn all_distances_and_counts_of_near_vertices_are_those_of_single_searches() {
     // More than 64 vertices, so that there are several batches.
-    on_random_graphs(5, 25, |projection, team, what| {
+    on_random_graphs(5, &[25], |projection, team, what| {
         let sources = present(projection);
         let depths: Vec<Vec<u32>> = sources.iter().map(|source| verify::bfs(projection, *source)).collect();
         let mut expected = Vec::new();

@@ -174,3 +174,29 @@ fn only_changed_pages_are_read_again() {
     let view = read(&world);
     check(&own.refreshed(&view, &team).unwrap().0, &view, "after a rollback");
 }
+
+#[test]
+fn a_vertex_is_found_by_its_own_id_and_not_by_that_of_an_earlier_one() {
+    let mut world = World::new(11);
+    world.write(3);
+    let team = Team::alone();
+    let txn = world.begin();
+    let deleted = txn.insert_vertex(world.labels[0], None).unwrap();
+    txn.commit().unwrap();
+    let txn = world.begin();
+    txn.delete_vertex(deleted).unwrap();
+    txn.commit().unwrap();
+    world.manager.compact();
+    let inserted = (0..5_000).map(|_| {
+        let txn = world.begin();
+        let vertex = txn.insert_vertex(world.labels[0], None).unwrap();
+        txn.commit().unwrap();
+        vertex
+    });
+    let mut in_its_place = inserted.filter(|vertex| vertex.with_generation(0) == deleted.with_generation(0));
+    let again = in_its_place.next().expect("a free place is used again");
+    let projection = Projection::of(&read(&world), &all(Orientation::Directed, None), &team).unwrap();
+    let numbering = projection.numbering();
+    assert_eq!(numbering.position(deleted), numbering.position(again));
+    assert_eq!((numbering.find(deleted), numbering.find(again)), (None, Some(numbering.position(again))));
+}

@@ -5,11 +5,10 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use common::{World, all, graph_of, project};
-use mangrove_analytics::registry::{
-    ALGORITHMS, AlgorithmInfo, ColumnValues, NewProjections, OptionInfo, Output, Projections, find,
-};
-use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
+use common::{World, graph_of};
+use mangrove_analytics::Team;
+use mangrove_analytics::cache::ProjectionCache;
+use mangrove_analytics::registry::{ALGORITHMS, AlgorithmInfo, ColumnValues, OptionInfo, Output, find};
 use mangrove_flow::clock::MonotonicClock;
 use mangrove_flow::{QueryControl, QueryLimits};
 use mangrove_graph::{ErrorKind, GraphView, UserId, Value, VertexId};
@@ -18,7 +17,7 @@ use mangrove_txn::TransactionManager;
 fn run(manager: &TransactionManager, name: &str, options: &[(&str, Value)]) -> mangrove_graph::Result<Output> {
     let view = manager.begin_read()?;
     let options: Vec<_> = options.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    find(name)?.run(&view, &NewProjections, &options, &Team::alone())
+    find(name)?.run(&view, &ProjectionCache::default(), &options, &Team::alone())
 }
 
 fn vertex(manager: &TransactionManager, id: i64) -> VertexId {
@@ -168,7 +167,7 @@ fn results_have_the_first_of_the_columns_that_are_listed() {
     let (manager, _) = graph_of(&[1, 2, 3], &[(1, 2, 1.0), (2, 3, 2.0), (3, 1, 1.0), (2, 1, 1.0)]);
     let view = manager.begin_read().unwrap();
     for algorithm in ALGORITHMS {
-        let output = algorithm.run(&view, &NewProjections, &required(algorithm), &Team::alone()).unwrap();
+        let output = algorithm.run(&view, &ProjectionCache::default(), &required(algorithm), &Team::alone()).unwrap();
         assert!(!output.is_empty(), "{}", algorithm.name);
         for (column, info) in output.columns.iter().zip(algorithm.columns) {
             assert_eq!((column.name, column.values.kind()), (info.name, info.kind), "{}", algorithm.name);
@@ -178,39 +177,26 @@ fn results_have_the_first_of_the_columns_that_are_listed() {
     }
 }
 
-/// A projection that is there already.
-struct Ready(Arc<Projection>);
-
-impl Projections for Ready {
-    fn projection(
-        &self,
-        _: &dyn GraphView,
-        _: &ProjectionOptions,
-        _: &Team,
-    ) -> mangrove_graph::Result<Arc<Projection>> {
-        Ok(self.0.clone())
-    }
-}
-
 #[test]
 fn every_algorithm_ends_when_its_query_was_cancelled() {
-    let (manager, weight) = graph_of(&[1, 2, 3], &[(1, 2, 1.0), (2, 3, 2.0), (3, 1, 1.0), (2, 1, 1.0)]);
+    let (manager, _) = graph_of(&[1, 2, 3], &[(1, 2, 1.0), (2, 3, 2.0), (3, 1, 1.0), (2, 1, 1.0)]);
     let view = manager.begin_read().unwrap();
-    let ready = Ready(Arc::new(project(&manager, &all(Orientation::Directed, Some(weight)), &Team::alone())));
+    let kept = ProjectionCache::default();
     let cancelled = Arc::new(AtomicBool::new(true));
     let control = Arc::new(QueryControl::new(QueryLimits::default(), Arc::new(MonotonicClock::default()), cancelled));
     let team = Team::alone().controlled_by(control);
     for algorithm in ALGORITHMS {
-        let ended = algorithm.run(&view, &ready, &required(algorithm), &team).map(|output| output.len());
+        // The projection is there afterwards, so it is not reading one that ends.
+        algorithm.run(&view, &kept, &required(algorithm), &Team::alone()).unwrap();
+        let ended = algorithm.run(&view, &kept, &required(algorithm), &team).map(|output| output.len());
         assert_eq!(ended.map_err(|error| error.kind()), Err(ErrorKind::Cancelled), "{}", algorithm.name);
-        algorithm.run(&view, &ready, &required(algorithm), &Team::alone()).unwrap();
     }
     for (name, count) in [("shortest_path", 1), ("k_shortest_paths", 1)] {
         let mut options = required(find(name).unwrap());
         options.push(("weight".to_owned(), "weight".into()));
-        let ended = find(name).unwrap().run(&view, &ready, &options, &team).map(|output| output.len());
+        assert_eq!(find(name).unwrap().run(&view, &kept, &options, &Team::alone()).unwrap().len(), count);
+        let ended = find(name).unwrap().run(&view, &kept, &options, &team).map(|output| output.len());
         assert_eq!(ended.map_err(|error| error.kind()), Err(ErrorKind::Cancelled), "{name} with weights");
-        assert_eq!(find(name).unwrap().run(&view, &ready, &options, &Team::alone()).unwrap().len(), count);
     }
 }
 

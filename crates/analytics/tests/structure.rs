@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{World, all, graph_of, karate_club, of_labels, project, with_teams};
+use common::{all, graph_of, karate_club, on_random_graphs, project, with_teams};
 use mangrove_analytics::algorithm::forest::{self, Extreme};
 use mangrove_analytics::algorithm::matching::{self, UNMATCHED};
 use mangrove_analytics::algorithm::{coloring, independent_set, k_core, k_truss, lcc, triangles};
 use mangrove_analytics::{Orientation, Projection, Team, verify};
-use mangrove_testdata::{case_count, first_seed};
+use mangrove_testdata::case_count;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -41,21 +41,7 @@ fn check(projection: &Projection, team: &Team, what: &str) {
 
 #[test]
 fn algorithms_find_what_their_verifiers_find() {
-    let first = first_seed(0);
-    for seed in first..first + case_count(6) {
-        let mut world = World::new(seed);
-        for steps in [3, 40] {
-            world.write(steps);
-            with_teams(|team| {
-                for orientation in [Orientation::Directed, Orientation::Undirected] {
-                    let what = format!("seed {seed}, {orientation:?}, {team:?}");
-                    check(&project(&world.manager, &all(orientation, Some(world.weight)), team), team, &what);
-                    let of_some = of_labels(world.labels[0], world.along[0], orientation);
-                    check(&project(&world.manager, &of_some, team), team, &format!("{what}, one label"));
-                }
-            });
-        }
-    }
+    on_random_graphs(6, &[3, 40], check);
 }
 
 /// A graph of hubs: the end of an edge is the more likely, the lower its number.

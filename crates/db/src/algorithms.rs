@@ -55,9 +55,7 @@ impl Database {
         let output = algorithm.run(transaction.view(), &self.inner.projections, options, &team)?;
         Ok(AlgorithmRows { transaction, algorithm, output, next: 0, ready: VecDeque::new() })
     }
-}
 
-impl Database {
     /// The caller's thread and executors of the database, at most so many together; 0 means as many as there are executors.
     /// Executors count for the tenant.
     pub fn team_of(&self, tenant: &Tenant, threads: usize) -> Result<Team> {
@@ -66,7 +64,9 @@ impl Database {
         }
         let executors = self.inner.executors()?;
         let threads = if threads == 0 { executors.count() } else { threads };
-        Ok(Team::with_executors(&executors, tenant, threads.saturating_sub(1)))
+        // More helpers than executors would never work at the same time.
+        let helpers = threads.saturating_sub(1).min(executors.count());
+        Ok(Team::with_executors(&executors, tenant, helpers))
     }
 
     /// The projections that algorithms on this graph share: an algorithm reads again only what has changed since the last one.

@@ -19,7 +19,6 @@ mod upsert;
 
 use std::sync::Arc;
 
-use mangrove_analytics::registry::Projections;
 use mangrove_analytics::{Projection, ProjectionOptions, Team};
 use mangrove_flow::QueryControl;
 use mangrove_flow::schedule::Tenant;

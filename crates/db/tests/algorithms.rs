@@ -518,3 +518,21 @@ fn named_projections_show_the_moment_of_the_query() {
     let unknown = "g.call('mangrove.projection.create').with('name', 'x').with('vertices', 'city')";
     fails(&database, unknown, ErrorKind::NotFound, "no label 'city'");
 }
+
+/// Keys of a traversal's algorithms have numbers that other traversals use for other keys. No kept projection may be taken for one
+/// with the weights of another traversal.
+#[test]
+fn weights_under_the_key_of_an_algorithm_are_those_that_are_stored() {
+    let database = Database::in_memory();
+    let script = "g.addV('place').property(id, 1).as('a').addV('place').property(id, 2).as('b').\
+                  addE('road').from('a').to('b').property('km', 5.0).property('hours', 2.0)";
+    ask(&database, script).unwrap();
+    let length = |key: &str| {
+        format!(
+            "g.withComputer().V(1).pageRank().with(PageRank.propertyName, '{key}').\
+             call('mangrove.algo.sssp').with('source', 1).with('weight', '{key}').select('distance').max()"
+        )
+    };
+    check(&database, &length("km"), &[5.0_f64.into()]);
+    check(&database, &length("hours"), &[2.0_f64.into()]);
+}

@@ -13,7 +13,7 @@ use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementKind, Error, ExpandCursor, ExpandRequest,
     Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts,
     NumberType, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId,
-    VertexPage, look_up_in_steps,
+    VertexPage, forward_view, look_up_in_steps,
 };
 use mangrove_plan::logical::Name;
 use parking_lot::RwLock;
@@ -37,10 +37,7 @@ pub(crate) enum PositionValues {
 impl VertexValues {
     /// The position of a vertex, if the algorithm knows it.
     fn position(&self, vertex: VertexId) -> Option<usize> {
-        let at = self.numbering.position(vertex);
-        let is_known =
-            at < self.numbering.positions() && self.numbering.exists(at) && self.numbering.vertex(at) == vertex;
-        is_known.then_some(at as usize)
+        self.numbering.find(vertex).map(|at| at as usize)
     }
 
     fn value(&self, vertex: VertexId) -> Option<Value> {
@@ -61,8 +58,9 @@ impl VertexValues {
     }
 }
 
-/// The values that the algorithms of a run have found, by key.
+/// The values that the algorithms of a run have found, by key, and the view that they are shown around.
 pub struct Overlay {
+    view: Arc<dyn GraphView>,
     names: Vec<Name>,
     /// By the places of the names. `None` until the algorithm has run.
     found: RwLock<Vec<Option<Arc<VertexValues>>>>,
@@ -70,8 +68,20 @@ pub struct Overlay {
 
 impl Overlay {
     /// Without values. `names` are the keys of a plan's algorithms, each once.
-    pub fn new(names: &[Name]) -> Self {
-        Overlay { names: names.to_vec(), found: RwLock::new(vec![None; names.len()]) }
+    ///
+    /// # Errors
+    ///
+    /// If the view may be late: algorithms read whole graphs, which must be in memory.
+    pub fn new(view: Arc<dyn GraphView>, names: &[Name]) -> Result<Self> {
+        match view.late() {
+            None => Ok(Overlay { view, names: names.to_vec(), found: RwLock::new(vec![None; names.len()]) }),
+            Some(_) => Err(Error::unsupported("withComputer() needs a graph that is in the memory of one process")),
+        }
+    }
+
+    /// The view without values of algorithms.
+    pub(crate) fn stored_view(&self) -> &dyn GraphView {
+        &*self.view
     }
 
     /// Shows the values of an algorithm under its key, in place of earlier ones.
@@ -89,7 +99,6 @@ impl Overlay {
 
 /// A view with the values of algorithms as properties of its vertices.
 pub struct OverlayView {
-    view: Arc<dyn GraphView>,
     overlay: Arc<Overlay>,
 }
 
@@ -104,16 +113,9 @@ enum Source {
 }
 
 impl OverlayView {
-    /// The view with these values.
-    ///
-    /// # Errors
-    ///
-    /// If the view may be late: algorithms read whole graphs, which must be in memory.
-    pub fn new(view: Arc<dyn GraphView>, overlay: Arc<Overlay>) -> Result<Self> {
-        match view.late() {
-            None => Ok(OverlayView { view, overlay }),
-            Some(_) => Err(Error::unsupported("withComputer() needs a graph that is in the memory of one process")),
-        }
+    /// The view of an overlay, with its values.
+    pub fn new(overlay: Arc<Overlay>) -> Self {
+        OverlayView { overlay }
     }
 
     /// The place of the algorithm's key among the names, if the id is one.
@@ -124,7 +126,7 @@ impl OverlayView {
 
     /// The key under which a name is stored.
     fn stored(&self, place: usize) -> Option<KeyId> {
-        self.view.key_of(&self.overlay.names[place])
+        self.overlay.view.key_of(&self.overlay.names[place])
     }
 
     /// What is read of vertices under a key.
@@ -152,30 +154,50 @@ impl OverlayView {
 }
 
 impl GraphView for OverlayView {
-    fn catalog(&self) -> &Catalog {
-        self.view.catalog()
+    forward_view! { |this| this.overlay.view =>
+        fn catalog() -> &Catalog;
+        fn find_vertices(ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()>;
+        fn find_edges(ids: &[UserId], out: &mut Vec<Option<EdgeId>>) -> Result<()>;
+        fn retain_vertices(ids: &mut Vec<VertexId>) -> Result<()>;
+        fn retain_edges(ids: &mut Vec<EdgeId>) -> Result<()>;
+        fn split_scan(kind: ElementKind, labels: &LabelFilter, share: Share, cursor: &mut ScanCursor) -> Option<ScanCursor>;
+        fn scan_vertices(labels: &LabelFilter, share: Share, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<VertexId>) -> Result<bool>;
+        fn scan_edges(labels: &LabelFilter, share: Share, cursor: &mut ScanCursor, limit: usize, out: &mut Vec<EdgeId>) -> Result<bool>;
+        fn count_vertices(labels: &LabelFilter, share: Share) -> Result<u64>;
+        fn count_edges(labels: &LabelFilter, share: Share) -> Result<u64>;
+        fn expand(vertices: &[VertexId], request: &ExpandRequest, cursor: &mut ExpandCursor, out: &mut Expansion) -> Result<bool>;
+        fn for_each_adjacency(request: &AdjacencyRequest, each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>) -> Result<()>;
+        fn vertex_pages(labels: &LabelFilter, out: &mut Vec<VertexPage>) -> Result<()>;
+        fn edges_changed() -> Option<u64>;
+        fn degrees(vertices: &[VertexId], direction: Direction, labels: &LabelFilter, out: &mut Vec<u64>) -> Result<()>;
+        fn edge_ends(edges: &[EdgeId], sources: &mut Vec<VertexId>, targets: &mut Vec<VertexId>) -> Result<()>;
+        fn vertex_labels(vertices: &[VertexId], out: &mut Vec<LabelSetId>) -> Result<()>;
+        fn edge_labels(edges: &[EdgeId], out: &mut Vec<LabelSetId>) -> Result<()>;
+        fn vertex_user_ids(vertices: &[VertexId], out: &mut Vec<Value>) -> Result<()>;
+        fn edge_user_ids(edges: &[EdgeId], out: &mut Vec<Value>) -> Result<()>;
+        fn index_vertices(index: IndexId, prefix: &[Value], range: &IndexRange, share: Share, out: &mut Vec<VertexId>) -> Result<()>;
+        fn index_edges(index: IndexId, prefix: &[Value], range: &IndexRange, share: Share, out: &mut Vec<EdgeId>) -> Result<()>;
+        fn intersect_vertices(lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<VertexId>) -> Result<()>;
+        fn find_few_vertices(lookups: &[IndexLookup<'_>], share: Share, most: usize, out: &mut Vec<VertexId>) -> Result<bool>;
+        fn intersect_edges(lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()>;
+        fn live_counts() -> LiveCounts;
+        fn connection_epoch() -> Option<u64>;
+        fn connections() -> Option<Arc<Connections>>;
+        fn label_filter(names: &[Name]) -> LabelFilter;
     }
 
     fn key_of(&self, name: &str) -> Option<KeyId> {
         match self.overlay.names.iter().position(|known| known == name) {
             Some(place) => Some(KeyId(u32::MAX - place as u32)),
-            None => self.view.key_of(name),
+            None => self.overlay.view.key_of(name),
         }
     }
 
     fn key_name(&self, key: KeyId) -> Name {
         match self.place(key) {
             Some(place) => self.overlay.names[place].clone(),
-            None => self.view.key_name(key),
+            None => self.overlay.view.key_name(key),
         }
-    }
-
-    fn find_vertices(&self, ids: &[UserId], out: &mut Vec<Option<VertexId>>) -> Result<()> {
-        self.view.find_vertices(ids, out)
-    }
-
-    fn find_edges(&self, ids: &[UserId], out: &mut Vec<Option<EdgeId>>) -> Result<()> {
-        self.view.find_edges(ids, out)
     }
 
     fn look_up_vertices(
@@ -187,48 +209,8 @@ impl GraphView for OverlayView {
     ) -> Result<()> {
         match keys.iter().any(|key| self.place(*key).is_some()) {
             true => look_up_in_steps(self, ids, keys, found, values),
-            false => self.view.look_up_vertices(ids, keys, found, values),
+            false => self.overlay.view.look_up_vertices(ids, keys, found, values),
         }
-    }
-
-    fn retain_vertices(&self, ids: &mut Vec<VertexId>) -> Result<()> {
-        self.view.retain_vertices(ids)
-    }
-
-    fn retain_edges(&self, ids: &mut Vec<EdgeId>) -> Result<()> {
-        self.view.retain_edges(ids)
-    }
-
-    fn split_scan(
-        &self,
-        kind: ElementKind,
-        labels: &LabelFilter,
-        share: Share,
-        cursor: &mut ScanCursor,
-    ) -> Option<ScanCursor> {
-        self.view.split_scan(kind, labels, share, cursor)
-    }
-
-    fn scan_vertices(
-        &self,
-        labels: &LabelFilter,
-        share: Share,
-        cursor: &mut ScanCursor,
-        limit: usize,
-        out: &mut Vec<VertexId>,
-    ) -> Result<bool> {
-        self.view.scan_vertices(labels, share, cursor, limit, out)
-    }
-
-    fn scan_edges(
-        &self,
-        labels: &LabelFilter,
-        share: Share,
-        cursor: &mut ScanCursor,
-        limit: usize,
-        out: &mut Vec<EdgeId>,
-    ) -> Result<bool> {
-        self.view.scan_edges(labels, share, cursor, limit, out)
     }
 
     fn scan_vertices_where(
@@ -242,11 +224,11 @@ impl GraphView for OverlayView {
         out: &mut Vec<VertexId>,
     ) -> Result<bool> {
         match self.of_vertices(key) {
-            Source::Stored(key) => self.view.scan_vertices_where(labels, key, range, share, cursor, limit, out),
+            Source::Stored(key) => self.overlay.view.scan_vertices_where(labels, key, range, share, cursor, limit, out),
             Source::Nothing => Ok(true),
             Source::Found(found) => {
                 let mut scanned = Vec::new();
-                let is_end = self.view.scan_vertices(labels, share, cursor, limit, &mut scanned)?;
+                let is_end = self.overlay.view.scan_vertices(labels, share, cursor, limit, &mut scanned)?;
                 let holds = |vertex: &VertexId| found.value(*vertex).is_some_and(|value| range.holds(&value));
                 out.extend(scanned.into_iter().filter(holds));
                 Ok(is_end)
@@ -265,82 +247,14 @@ impl GraphView for OverlayView {
         out: &mut Vec<EdgeId>,
     ) -> Result<bool> {
         match self.of_edges(key) {
-            Some(key) => self.view.scan_edges_where(labels, key, range, share, cursor, limit, out),
+            Some(key) => self.overlay.view.scan_edges_where(labels, key, range, share, cursor, limit, out),
             None => Ok(true),
         }
     }
 
-    fn count_vertices(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
-        self.view.count_vertices(labels, share)
-    }
-
-    fn count_edges(&self, labels: &LabelFilter, share: Share) -> Result<u64> {
-        self.view.count_edges(labels, share)
-    }
-
-    fn expand(
-        &self,
-        vertices: &[VertexId],
-        request: &ExpandRequest,
-        cursor: &mut ExpandCursor,
-        out: &mut Expansion,
-    ) -> Result<bool> {
-        self.view.expand(vertices, request, cursor, out)
-    }
-
-    fn for_each_adjacency(
-        &self,
-        request: &AdjacencyRequest,
-        each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
-    ) -> Result<()> {
-        self.view.for_each_adjacency(request, each)
-    }
-
-    fn vertex_pages(&self, labels: &LabelFilter, out: &mut Vec<VertexPage>) -> Result<()> {
-        self.view.vertex_pages(labels, out)
-    }
-
-    fn shown_commit(&self) -> Option<u64> {
-        self.view.shown_commit()
-    }
-
-    fn edges_changed(&self) -> Option<u64> {
-        self.view.edges_changed()
-    }
-
-    fn degrees(
-        &self,
-        vertices: &[VertexId],
-        direction: Direction,
-        labels: &LabelFilter,
-        out: &mut Vec<u64>,
-    ) -> Result<()> {
-        self.view.degrees(vertices, direction, labels, out)
-    }
-
-    fn edge_ends(&self, edges: &[EdgeId], sources: &mut Vec<VertexId>, targets: &mut Vec<VertexId>) -> Result<()> {
-        self.view.edge_ends(edges, sources, targets)
-    }
-
-    fn vertex_labels(&self, vertices: &[VertexId], out: &mut Vec<LabelSetId>) -> Result<()> {
-        self.view.vertex_labels(vertices, out)
-    }
-
-    fn edge_labels(&self, edges: &[EdgeId], out: &mut Vec<LabelSetId>) -> Result<()> {
-        self.view.edge_labels(edges, out)
-    }
-
-    fn vertex_user_ids(&self, vertices: &[VertexId], out: &mut Vec<Value>) -> Result<()> {
-        self.view.vertex_user_ids(vertices, out)
-    }
-
-    fn edge_user_ids(&self, edges: &[EdgeId], out: &mut Vec<Value>) -> Result<()> {
-        self.view.edge_user_ids(edges, out)
-    }
-
     fn vertex_values(&self, vertices: &[VertexId], key: KeyId, out: &mut ValueRows) -> Result<()> {
         match self.of_vertices(key) {
-            Source::Stored(key) => self.view.vertex_values(vertices, key, out),
+            Source::Stored(key) => self.overlay.view.vertex_values(vertices, key, out),
             Source::Nothing => Ok(()),
             Source::Found(found) => {
                 for (row, vertex) in (0..).zip(vertices) {
@@ -355,12 +269,12 @@ impl GraphView for OverlayView {
     }
 
     fn edge_values(&self, edges: &[EdgeId], key: KeyId, out: &mut ValueRows) -> Result<()> {
-        self.of_edges(key).map_or(Ok(()), |key| self.view.edge_values(edges, key, out))
+        self.of_edges(key).map_or(Ok(()), |key| self.overlay.view.edge_values(edges, key, out))
     }
 
     fn vertex_numbers(&self, vertices: &[VertexId], key: KeyId, out: &mut Numbers) -> Result<bool> {
         let found = match self.of_vertices(key) {
-            Source::Stored(key) => return self.view.vertex_numbers(vertices, key, out),
+            Source::Stored(key) => return self.overlay.view.vertex_numbers(vertices, key, out),
             Source::Nothing => return Ok(true),
             Source::Found(found) => found,
         };
@@ -379,7 +293,7 @@ impl GraphView for OverlayView {
     }
 
     fn edge_numbers(&self, edges: &[EdgeId], key: KeyId, out: &mut Numbers) -> Result<bool> {
-        self.of_edges(key).map_or(Ok(true), |key| self.view.edge_numbers(edges, key, out))
+        self.of_edges(key).map_or(Ok(true), |key| self.overlay.view.edge_numbers(edges, key, out))
     }
 
     fn vertex_properties(
@@ -393,7 +307,7 @@ impl GraphView for OverlayView {
         match keys {
             None => {
                 let all = self.all_found();
-                self.view.vertex_properties(vertices, None, &mut stored)?;
+                self.overlay.view.vertex_properties(vertices, None, &mut stored)?;
                 stored.retain(|property| all.iter().all(|(_, hidden, _)| *hidden != Some(property.key)));
                 columns.extend(all.into_iter().map(|(key, _, found)| (key, found)));
             }
@@ -406,7 +320,7 @@ impl GraphView for OverlayView {
                         Source::Nothing => {}
                     }
                 }
-                self.view.vertex_properties(vertices, Some(&of_store), &mut stored)?;
+                self.overlay.view.vertex_properties(vertices, Some(&of_store), &mut stored)?;
             }
         }
         let mut stored = stored.into_iter().peekable();
@@ -430,12 +344,12 @@ impl GraphView for OverlayView {
 
     fn edge_properties(&self, edges: &[EdgeId], keys: Option<&[KeyId]>, out: &mut Vec<PropertyRow>) -> Result<()> {
         let stored = keys.map(|keys| keys.iter().filter_map(|key| self.of_edges(*key)).collect::<Vec<_>>());
-        self.view.edge_properties(edges, stored.as_deref(), out)
+        self.overlay.view.edge_properties(edges, stored.as_deref(), out)
     }
 
     fn vertex_columns(&self, vertices: &[VertexId], keys: Option<&[KeyId]>, out: &mut ValueColumns) -> Result<()> {
         let Some(keys) = keys else {
-            self.view.vertex_columns(vertices, None, out)?;
+            self.overlay.view.vertex_columns(vertices, None, out)?;
             for (key, hidden, _) in self.all_found() {
                 hidden.into_iter().for_each(|hidden| out.column(hidden).clear());
                 self.vertex_values(vertices, key, out.column(key))?;
@@ -443,7 +357,7 @@ impl GraphView for OverlayView {
             return Ok(());
         };
         if keys.iter().all(|key| self.place(*key).is_none()) {
-            return self.view.vertex_columns(vertices, Some(keys), out);
+            return self.overlay.view.vertex_columns(vertices, Some(keys), out);
         }
         keys.iter().try_for_each(|key| self.vertex_values(vertices, *key, out.column(*key)))
     }
@@ -453,71 +367,15 @@ impl GraphView for OverlayView {
             Some(keys) if keys.iter().any(|key| self.place(*key).is_some()) => {
                 keys.iter().try_for_each(|key| self.edge_values(edges, *key, out.column(*key)))
             }
-            keys => self.view.edge_columns(edges, keys, out),
+            keys => self.overlay.view.edge_columns(edges, keys, out),
         }
     }
 
     fn indexes(&self) -> Vec<IndexInfo> {
         let hidden: Vec<KeyId> = (0..self.overlay.names.len()).filter_map(|place| self.stored(place)).collect();
-        let mut indexes = self.view.indexes();
+        let mut indexes = self.overlay.view.indexes();
         indexes.retain(|index| index.keys.iter().all(|key| !hidden.contains(key)));
         indexes
-    }
-
-    fn index_vertices(
-        &self,
-        index: IndexId,
-        prefix: &[Value],
-        range: &IndexRange,
-        share: Share,
-        out: &mut Vec<VertexId>,
-    ) -> Result<()> {
-        self.view.index_vertices(index, prefix, range, share, out)
-    }
-
-    fn index_edges(
-        &self,
-        index: IndexId,
-        prefix: &[Value],
-        range: &IndexRange,
-        share: Share,
-        out: &mut Vec<EdgeId>,
-    ) -> Result<()> {
-        self.view.index_edges(index, prefix, range, share, out)
-    }
-
-    fn intersect_vertices(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<VertexId>) -> Result<()> {
-        self.view.intersect_vertices(lookups, share, out)
-    }
-
-    fn find_few_vertices(
-        &self,
-        lookups: &[IndexLookup<'_>],
-        share: Share,
-        most: usize,
-        out: &mut Vec<VertexId>,
-    ) -> Result<bool> {
-        self.view.find_few_vertices(lookups, share, most, out)
-    }
-
-    fn intersect_edges(&self, lookups: &[IndexLookup<'_>], share: Share, out: &mut Vec<EdgeId>) -> Result<()> {
-        self.view.intersect_edges(lookups, share, out)
-    }
-
-    fn live_counts(&self) -> LiveCounts {
-        self.view.live_counts()
-    }
-
-    fn connection_epoch(&self) -> Option<u64> {
-        self.view.connection_epoch()
-    }
-
-    fn connections(&self) -> Option<Arc<Connections>> {
-        self.view.connections()
-    }
-
-    fn label_filter(&self, names: &[Name]) -> LabelFilter {
-        self.view.label_filter(names)
     }
 }
 

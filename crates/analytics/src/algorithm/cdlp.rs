@@ -14,6 +14,25 @@ use crate::team::Team;
 /// The label of every position after at most so many rounds. At the beginning each position has the label that `labels` says: their order
 /// decides between equally frequent ones.
 pub fn run(projection: &Projection, labels: Vec<u64>, rounds: u32, team: &Team) -> Result<Vec<u64>> {
+    in_rounds(projection, labels, rounds, team, |at, known, seen| {
+        let of = |other: &u32| known[*other as usize];
+        seen.extend(projection.outgoing(at as u32).iter().map(of));
+        if projection.is_directed() {
+            seen.extend(projection.incoming(at as u32).iter().map(of));
+        }
+        most_frequent(seen).unwrap_or(known[at])
+    })
+}
+
+/// Rounds in which every position chooses its label by those of the round before, until no label changes. `choose` has the position, the
+/// labels, and an empty array.
+pub(super) fn in_rounds<T>(
+    projection: &Projection,
+    labels: Vec<u64>,
+    rounds: u32,
+    team: &Team,
+    choose: impl Fn(usize, &[u64], &mut Vec<T>) -> u64 + Sync,
+) -> Result<Vec<u64>> {
     let parts = projection.parts();
     let (mut last, mut next) = (labels.clone(), labels);
     for _ in 0..rounds {
@@ -22,12 +41,7 @@ pub fn run(projection: &Projection, labels: Vec<u64>, rounds: u32, team: &Team) 
             let (mut changed, mut seen) = (false, Vec::new());
             for (at, next) in parts[part].clone().zip(next) {
                 seen.clear();
-                let of = |other: &u32| known[*other as usize];
-                seen.extend(projection.outgoing(at as u32).iter().map(of));
-                if projection.is_directed() {
-                    seen.extend(projection.incoming(at as u32).iter().map(of));
-                }
-                *next = most_frequent(&mut seen).unwrap_or(known[at]);
+                *next = choose(at, known, &mut seen);
                 changed |= *next != known[at];
             }
             changed

@@ -12,6 +12,7 @@
 
 use mangrove_graph::Result;
 
+use super::cdlp::in_rounds;
 use crate::projection::Projection;
 use crate::team::Team;
 
@@ -22,28 +23,12 @@ use crate::team::Team;
 ///
 /// If the query of the team has ended.
 pub fn run(projection: &Projection, labels: &[u64], strengths: &[f64], rounds: u32, team: &Team) -> Result<Vec<u64>> {
-    let parts = projection.parts();
-    let (mut last, mut next) = (labels.to_vec(), labels.to_vec());
-    for _ in 0..rounds {
-        let known = &last;
-        let changed = team.map_slices(parts, &mut next, |part, next| {
-            let (mut changed, mut votes) = (false, Vec::new());
-            for (at, next) in parts[part].clone().zip(next) {
-                votes.clear();
-                votes.push((known[at], strengths[at]));
-                let neighbors = projection.incoming(at as u32).iter().map(|other| *other as usize);
-                votes.extend(neighbors.map(|other| (known[other], strengths[other])));
-                *next = elected(&mut votes).unwrap_or(labels[at]);
-                changed |= *next != known[at];
-            }
-            changed
-        })?;
-        std::mem::swap(&mut last, &mut next);
-        if !changed.contains(&true) {
-            break;
-        }
-    }
-    Ok(last)
+    in_rounds(projection, labels.to_vec(), rounds, team, |at, known, votes| {
+        votes.push((known[at], strengths[at]));
+        let neighbors = projection.incoming(at as u32).iter().map(|other| *other as usize);
+        votes.extend(neighbors.map(|other| (known[other], strengths[other])));
+        elected(votes).unwrap_or(labels[at])
+    })
 }
 
 /// The label with the largest sum of votes above 0; the least of several.

@@ -10,6 +10,7 @@ use mangrove_graph::{
 };
 
 use super::AlgorithmInfo;
+use crate::cache::ProjectionCache;
 use crate::named::label_filter;
 use crate::numbering::Numbering;
 use crate::projection::{Orientation, Projection, ProjectionOptions};
@@ -28,41 +29,11 @@ pub struct OptionInfo {
     pub meaning: &'static str,
 }
 
-/// Where algorithms have their projections from.
-pub trait Projections {
-    /// A projection of what the view shows.
-    ///
-    /// # Errors
-    ///
-    /// As those of [`Projection::of`].
-    fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>>;
-
-    /// The projection of a name, as the view shows it.
-    ///
-    /// # Errors
-    ///
-    /// `NotFound` if there is none, as by this default.
-    fn named(&self, name: &str, view: &dyn GraphView, team: &Team) -> Result<Arc<Projection>> {
-        let _ = (view, team);
-        Err(Error::new(ErrorKind::NotFound, format!("there is no projection '{name}'")))
-    }
-}
-
-/// A new projection for each algorithm.
-#[derive(Clone, Copy, Debug)]
-pub struct NewProjections;
-
-impl Projections for NewProjections {
-    fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>> {
-        Projection::of(view, options, team).map(Arc::new)
-    }
-}
-
 /// What an algorithm is given.
 pub(super) struct Given<'g> {
     pub(super) algorithm: &'g AlgorithmInfo,
     pub(super) view: &'g dyn GraphView,
-    pub(super) projections: &'g dyn Projections,
+    pub(super) projections: &'g ProjectionCache,
     pub(super) options: &'g [(String, Value)],
     pub(super) team: &'g Team,
 }
@@ -164,7 +135,7 @@ impl<'g> Given<'g> {
                 format!("{} has a projection and the option '{other}', which it decides", self.algorithm.name);
             return Err(Error::invalid(message));
         }
-        let projection = self.projections.named(name, self.view, self.team)?;
+        let projection = self.projections.named().get(name, self.view, self.team)?.projection;
         let unfit = |what: &str| {
             let message = format!("{} cannot use the projection '{name}': {what}", self.algorithm.name);
             Err(Error::invalid(message))
@@ -240,9 +211,7 @@ impl<'g> Given<'g> {
                 found.into_iter().flatten().next()
             }
         };
-        let numbering = projection.numbering();
-        let position = vertex.map(|vertex| numbering.position(vertex));
-        position.filter(|at| *at < numbering.positions() && numbering.exists(*at)).ok_or_else(|| {
+        vertex.and_then(|vertex| projection.numbering().find(vertex)).ok_or_else(|| {
             let message = format!("the graph of {} has no vertex with the id {value:?}", self.algorithm.name);
             Error::new(ErrorKind::NotFound, message)
         })

@@ -20,8 +20,10 @@ mod structure;
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
 
 use self::given::Given;
-pub use self::given::{NewProjections, OptionInfo, Projections};
+pub use self::given::OptionInfo;
 pub use self::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX};
+use crate::cache::ProjectionCache;
+pub use crate::choice::StateBytes;
 use crate::team::Team;
 
 /// The most rounds that an algorithm makes.
@@ -41,15 +43,6 @@ pub struct AlgorithmInfo {
     /// The memory that it needs besides the projection.
     pub state: StateBytes,
     run: fn(&Given<'_>) -> Result<Output>,
-}
-
-/// The memory that an algorithm needs besides the projection, in bytes, at most.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StateBytes {
-    /// For each position.
-    pub position: u64,
-    /// For each cell of the rows of one direction.
-    pub cell: u64,
 }
 
 /// All algorithms, by their names.
@@ -180,7 +173,7 @@ impl AlgorithmInfo {
     pub fn run(
         &self,
         view: &dyn GraphView,
-        projections: &dyn Projections,
+        projections: &ProjectionCache,
         options: &[(String, Value)],
         team: &Team,
     ) -> Result<Output> {

@@ -6,7 +6,7 @@ use mangrove_graph::Result;
 
 use super::given::Given;
 use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output};
-use super::{AlgorithmInfo, OF_VERTEX, OptionInfo, SEED, StateBytes};
+use super::{AlgorithmInfo, OF_VERTEX, OptionInfo, SEED, StateBytes, WEIGHT};
 use crate::algorithm::forest::{Extreme, ForestEdge};
 use crate::algorithm::matching::UNMATCHED;
 use crate::algorithm::{coloring, forest, independent_set, k_core, k_truss, matching, triangles};
@@ -18,13 +18,6 @@ fn counts(given: &Given<'_>, name: &'static str, run: impl FnOnce(&Projection) -
     let counts = run(&projection)?.into_iter().map(Some).collect();
     Ok(Output::of_positions(&projection, name, counts, ColumnValues::Counts))
 }
-
-const WEIGHT: OptionInfo = OptionInfo {
-    name: "weight",
-    allowed: "a property key",
-    default: Some("all edges have the weight 1"),
-    meaning: "the property of edges that is their weight; an edge without it has the weight 1",
-};
 
 pub(super) const COLORING: AlgorithmInfo = AlgorithmInfo {
     name: "coloring",

@@ -8,6 +8,7 @@ use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
 use mangrove_flow::schedule::{ExecutorOptions, Executors, Tenant};
 use mangrove_graph::{EdgeId, KeyId, LabelFilter, LabelSetId, UserId, Value, VertexId};
 use mangrove_store::{Store, StoreOptions};
+use mangrove_testdata::{case_count, first_seed};
 use mangrove_txn::{Isolation, Transaction, TransactionManager, TransactionOptions};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -154,6 +155,26 @@ pub fn all(orientation: Orientation, weight: Option<KeyId>) -> ProjectionOptions
 pub fn of_labels(vertices: LabelSetId, edges: LabelSetId, orientation: Orientation) -> ProjectionOptions {
     let sets = |label: LabelSetId| LabelFilter::Sets([label].into());
     ProjectionOptions { vertices: sets(vertices), edges: sets(edges), orientation, ..ProjectionOptions::default() }
+}
+
+/// Calls `check` with projections of random graphs after so many writes: of all elements with weights, and of one label without, in both
+/// orientations; with teams of every size; and with words for what is checked.
+pub fn on_random_graphs(graphs: u64, steps: &[usize], check: impl Fn(&Projection, &Team, &str)) {
+    let first = first_seed(0);
+    for seed in first..first + case_count(graphs) {
+        let mut world = World::new(seed);
+        for steps in steps {
+            world.write(*steps);
+            with_teams(|team| {
+                for orientation in [Orientation::Directed, Orientation::Undirected] {
+                    let what = format!("seed {seed}, {orientation:?}, {team:?}");
+                    check(&project(&world.manager, &all(orientation, Some(world.weight)), team), team, &what);
+                    let of_one = of_labels(world.labels[0], world.along[0], orientation);
+                    check(&project(&world.manager, &of_one, team), team, &format!("{what}, one label"));
+                }
+            });
+        }
+    }
 }
 
 /// Calls `each` with teams of one to eight threads.

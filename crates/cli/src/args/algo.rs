@@ -51,7 +51,8 @@ pub struct AlgoArgs {
 }
 
 const HELP: &str = "\
-Prints a row for each vertex that has a value: its id, and the value. In options, whole numbers, numbers, true and
+Prints a row for each vertex that has a value: its id, and the value. Some algorithms print a row for each path,
+edge or pair of vertices instead. In options, whole numbers, numbers, true and
 false are read as such, [1,2,3] as a list, and other values as text.
 
 Examples:

@@ -391,9 +391,11 @@ pub(crate) fn context(
     share: Share,
 ) -> Result<ExecutionContext> {
     bind_parameters(settings.parameters, settings.ids, &**settings.transaction, &mut room)?;
-    let overlay = (!plan.computed_keys.is_empty()).then(|| Arc::new(Overlay::new(&plan.computed_keys)));
-    if let Some(overlay) = &overlay {
-        view = Arc::new(OverlayView::new(view, overlay.clone())?);
+    let mut overlay = None;
+    if !plan.computed_keys.is_empty() {
+        let made = Arc::new(Overlay::new(view, &plan.computed_keys)?);
+        view = Arc::new(OverlayView::new(made.clone()));
+        overlay = Some(made);
     }
     let context = ExecutionContext {
         view,

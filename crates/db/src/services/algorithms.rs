@@ -7,10 +7,11 @@
 
 use std::sync::{Arc, LazyLock};
 
+use mangrove_analytics::ProjectionOptions;
 use mangrove_analytics::registry::{self, ALGORITHMS, AlgorithmInfo, ColumnKind, ColumnValues, Output, VERTEX};
 use mangrove_flow::schedule::Tenant;
 use mangrove_flow::{BATCH_ROWS, Charge, QueryControl};
-use mangrove_graph::{EdgeId, Error, GraphView, Result, Share, Value, VertexId};
+use mangrove_graph::{EdgeId, Error, Result, Value, VertexId};
 use mangrove_plan::logical::{ALGORITHM_SERVICES, ALGORITHM_WRITES as WRITE};
 use mangrove_steps::{ResultBatches, ServiceCall, ServiceResults};
 use mangrove_txn::{Isolation, TransactionOptions};
@@ -98,7 +99,8 @@ pub(super) fn call(
     }
     let output = {
         // Refused before the work begins, if the query may not use that much memory.
-        let _during = call.control.charge_while(estimate(algorithm, call.view)?)?;
+        let of_all = ProjectionOptions::default().expected_bytes(call.view, algorithm.state);
+        let _during = call.control.charge_while(of_all)?;
         let team = database.team_of(tenant, call.workers_max)?.controlled_by(call.control.clone());
         algorithm.run(call.view, database.projections(), &options, &team)?
     };
@@ -112,14 +114,6 @@ pub(super) fn call(
             _charge: charge,
         }))),
     }
-}
-
-/// The bytes that an algorithm needs on a graph, about: those of a projection, and of the state of the algorithm.
-fn estimate(algorithm: &AlgorithmInfo, view: &dyn GraphView) -> Result<u64> {
-    let any = mangrove_graph::LabelFilter::Any;
-    let (vertices, edges) = (view.count_vertices(&any, Share::ALL)?, view.count_edges(&any, Share::ALL)?);
-    let (of_position, of_cell) = (2 * 8 + algorithm.state.position, 4 + algorithm.state.cell);
-    Ok(vertices * of_position + 2 * edges * of_cell)
 }
 
 fn bytes_of(output: &Output) -> u64 {

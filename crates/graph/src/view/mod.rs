@@ -26,10 +26,12 @@
 //! | `columns.rs`, `numbers.rs` | values by key, and numbers of one type, without a row for each property |
 //! | `adjacency.rs` | neighbors in place, for readers of every edge |
 //! | `pages.rs` | pages of vertices, for readers that read again what has changed |
+//! | `forward.rs` | a macro for views around other views |
 //! | `late.rs` | the interface of a view that must fetch what is read |
 
 mod adjacency;
 mod columns;
+mod forward;
 mod late;
 mod numbers;
 mod pages;

@@ -192,20 +192,7 @@ fn configure(configuration: &mut Configuration, site: &Site<'_>, arguments: &[Ar
         }
         (unknown, _) => Err(site.unsupported(format_args!(
             "the traversal source has no such method{}",
-            mangrove_gremlin::suggest(
-                unknown,
-                [
-                    "with",
-                    "withBulk",
-                    "withComputer",
-                    "withPath",
-                    "withSack",
-                    "withSideEffect",
-                    "withStrategies",
-                    "withoutStrategies"
-                ]
-                .into_iter()
-            )
+            mangrove_gremlin::suggest(unknown, mangrove_gremlin::vocabulary::source_methods().iter().copied())
         ))),
     }
 }

@@ -10,7 +10,6 @@ use std::any::Any;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use mangrove::analytics::registry::Projections;
 use mangrove::analytics::{Projection, ProjectionOptions};
 use mangrove::services::ParameterType::{Flag, Integer, Map, Text};
 use mangrove::services::ServiceFunction::OnHost;

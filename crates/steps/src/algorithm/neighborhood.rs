@@ -1,4 +1,5 @@
-//! The part of a graph that searches have come to: each list of edges is read once, when the first search comes to its vertex.
+//! The part of a graph that the searches of `shortestPath()` have visited. The first search that visits a vertex reads its edges, and
+//! later searches find them here.
 //!
 //! Searches see vertices as numbers, in the order in which they were met.
 

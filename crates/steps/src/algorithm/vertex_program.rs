@@ -9,16 +9,17 @@
 //! | `peerPressure()` | the id of the vertex that its cluster is named after. Of equal votes the least id counts, compared as texts |
 //! | `connectedComponent()` | the least id of the vertices that reach it, compared as texts: a text |
 //!
-//! The graph is read once, into a projection, which is dropped before the rows go on. The call that runs the algorithm takes as
+//! The graph is read once, into a projection, which the database may keep for later queries. The call that runs the algorithm takes as
 //! long as that does. Executors help, and the limits of the query are looked at in each part.
 
 use std::sync::Arc;
 
 use mangrove_analytics::algorithm::pagerank::{self, Dangling, PageRankOptions};
 use mangrove_analytics::algorithm::{least_reaching, peer_pressure};
+use mangrove_analytics::registry::StateBytes;
 use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
 use mangrove_flow::{Cursor, GroupId, Operator, Output, Step, TagSet};
-use mangrove_graph::{Direction, Error, FastMap, GraphView, Result, Share, Value, VertexId, pieces};
+use mangrove_graph::{Direction, Error, FastMap, GraphView, Result, Value, VertexId, pieces};
 use mangrove_plan::logical::algorithm::{ProgramKind, VertexProgram};
 
 use crate::algorithm::{edges_followed, vertices_seen};
@@ -30,8 +31,8 @@ use crate::rows::{ObjectColumn, Rows};
 /// The largest sum of all changes of a round after which `pageRank()` ends.
 const TOLERANCE: f64 = 1e-5;
 
-/// The bytes of a projection and of the state of an algorithm, about: for each vertex, and for each edge.
-const BYTES: (u64, u64) = (192, 8);
+/// The bytes of the state of an algorithm, about.
+const STATE: StateBytes = StateBytes { position: 184, cell: 0 };
 
 /// Vertices whose ids are read at a time.
 const IDS_READ: usize = 1 << 14;
@@ -84,7 +85,8 @@ impl RunProgram {
         let overlay = overlay.ok_or_else(|| Error::bug("a query with an algorithm has a place for its values"))?;
         let services = context.services.as_ref();
         let services = services.ok_or_else(|| Error::bug("a query with an algorithm has services"))?;
-        let view = &*context.view;
+        // Without the values of other algorithms, so that the projection is that of a commit.
+        let view = overlay.stored_view();
         let VertexProgram { edges, sees, .. } = &self.program;
         let options = ProjectionOptions {
             vertices: vertices_seen(view, sees),
@@ -95,9 +97,7 @@ impl RunProgram {
             },
             ..ProjectionOptions::default()
         };
-        let vertices = view.count_vertices(&options.vertices, Share::ALL)?;
-        let cells = 2 * view.count_edges(&options.edges, Share::ALL)?;
-        let _during = control.charge_while(vertices * BYTES.0 + cells * BYTES.1)?;
+        let _during = control.charge_while(options.expected_bytes(view, STATE))?;
         let team = services.team(control.clone(), context.workers_max)?;
         let projection = services.projection(view, &options, &team)?;
         let projection =
