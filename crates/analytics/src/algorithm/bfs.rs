@@ -60,10 +60,6 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
         Follow::Outgoing => projection.outgoing(at),
         Follow::Incoming => projection.incoming(at),
     };
-    let backward = |at: u32| match follow {
-        Follow::Outgoing => projection.incoming(at),
-        Follow::Incoming => projection.outgoing(at),
-    };
     let depths: Vec<AtomicU32> = (0..projection.positions()).map(|_| AtomicU32::new(UNREACHED)).collect();
     let mut frontier = vec![source];
     depths[source as usize].store(0, Ordering::Relaxed);
@@ -86,7 +82,7 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
     while !frontier.is_empty() && depth < depth_max {
         let of_frontier: u64 = frontier.iter().map(|at| forward(*at).len() as u64).sum();
         if of_frontier > left / ALPHA {
-            frontier = bottom_up(projection, &depths, backward, frontier, (&mut depth, depth_max), team)?;
+            frontier = bottom_up(projection, &depths, follow, frontier, (&mut depth, depth_max), team)?;
             continue;
         }
         left = left.saturating_sub(of_frontier);
@@ -139,10 +135,10 @@ pub fn parents(projection: &Projection, depths: &[u32], follow: Follow, team: &T
 }
 
 /// Goes bottom up until the frontier is small, or the depth the greatest. Returns the last frontier.
-fn bottom_up<'p>(
-    projection: &'p Projection,
+fn bottom_up(
+    projection: &Projection,
     depths: &[AtomicU32],
-    backward: impl Fn(u32) -> &'p [u32] + Sync,
+    follow: Follow,
     frontier: Vec<u32>,
     (depth, depth_max): (&mut u32, u32),
     team: &Team,
@@ -159,18 +155,18 @@ fn bottom_up<'p>(
         let level = *depth;
         let found = team.map_parts(parts.len(), |part| {
             let mut found = 0_u64;
-            for at in parts[part].clone() {
-                let at = at as u32;
-                if depths[at as usize].load(Ordering::Relaxed) != UNREACHED {
-                    continue;
-                }
+            let visit = |at: usize, row: &[u32]| {
                 let is_in_last =
                     |other: &u32| last[*other as usize / 64].load(Ordering::Relaxed) >> (other % 64) & 1 == 1;
-                if backward(at).iter().any(is_in_last) {
-                    depths[at as usize].store(level, Ordering::Relaxed);
-                    next[at as usize / 64].fetch_or(1 << (at % 64), Ordering::Relaxed);
+                if depths[at].load(Ordering::Relaxed) == UNREACHED && row.iter().any(is_in_last) {
+                    depths[at].store(level, Ordering::Relaxed);
+                    next[at / 64].fetch_or(1 << (at % 64), Ordering::Relaxed);
                     found += 1;
                 }
+            };
+            match follow {
+                Follow::Outgoing => projection.each_incoming(parts[part].clone(), visit),
+                Follow::Incoming => projection.each_outgoing(parts[part].clone(), visit),
             }
             found
         })?;
