@@ -61,11 +61,7 @@ pub fn check(
     parameters: &JsonParameters,
 ) -> Result<usize, String> {
     let label = |problem: String| format!("{} {} of {parameters:?}: {problem}", set.name, query.name);
-    let rows: Vec<Json> = match query.shows {
-        Some(_) => runner.try_write(query, parameters),
-        None => runner.ask(query, parameters),
-    }
-    .map_err(|error| label(error.to_string()))?;
+    let rows: Vec<Json> = runner.answer(query, parameters).map_err(|error| label(error.to_string()))?;
     let expected = answer(graph, set, query, parameters);
     match difference(&rows, &expected, &comparison(query), &query.unordered) {
         Some(problem) => Err(label(problem)),

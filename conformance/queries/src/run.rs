@@ -41,6 +41,18 @@ impl<'a> Runner<'a> {
         Ok(rows.iter().map(to_json).collect())
     }
 
+    /// Runs a read and returns its rows; or a write, in a transaction that is rolled back, and returns what it shows.
+    ///
+    /// # Errors
+    ///
+    /// The error of the database.
+    pub fn answer(&self, query: &Query, given: &JsonParameters) -> Result<Vec<Json>> {
+        match query.shows {
+            Some(_) => self.try_write(query, given),
+            None => self.ask(query, given),
+        }
+    }
+
     /// Performs an update: all its statements in one transaction.
     ///
     /// # Errors
@@ -94,7 +106,7 @@ impl<'a> Runner<'a> {
     }
 
     fn run_in(&self, transaction: &Transaction, text: &str, given: &JsonParameters) -> Result<Vec<Json>> {
-        let rows = transaction.run(&*self.prepare(text)?, &bound(given))?.collect()?;
+        let rows = transaction.run_with(&*self.prepare(text)?, &bound(given), &self.options)?.collect()?;
         Ok(rows.iter().map(to_json).collect())
     }
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 /// The names of the sets, with their files.
-const SETS: [(&str, &str); 8] = [
+const SETS: [(&str, &str); 9] = [
     ("ldbc-interactive", include_str!("../sets/ldbc-interactive.toml")),
+    ("ldbc-bi", include_str!("../sets/ldbc-bi.toml")),
     ("banyan-cq", include_str!("../sets/banyan-cq.toml")),
     ("gtran-templates", include_str!("../sets/gtran-templates.toml")),
     ("gtran-lbv", include_str!("../sets/gtran-lbv.toml")),
@@ -48,7 +49,7 @@ pub struct Query {
     pub says: String,
     /// The query as the paper prints it, if its dialect differs.
     pub paper: Option<String>,
-    /// The traversal; empty for an update of several statements.
+    /// The traversal; empty for an update of several statements. If it is a write, `shows` reads its effect.
     #[serde(default)]
     pub text: String,
     /// The statements of an update, in order, in one transaction.

@@ -103,6 +103,7 @@ pub use mangrove_graph::{
     ElementKind, Error, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphValue, GraphView, IdRule, IndexId,
     IndexRange, KeyId, LabelFilter, LabelSetId, MemoryBudget, NumberType, Numbers, OperatorMetrics, PathValue, Purpose,
     Remedy, Result, ScanCursor, Share, Token, TraversalMetrics, Tree, UserId, Value, ValueColumns, ValueRows, VertexId,
+    VertexPage,
 };
 pub use mangrove_gremlin::{Bytecode, Parameters};
 pub use mangrove_load::export::{
