@@ -43,6 +43,11 @@ impl ProjectionCache {
         self.drop_oldest(&mut self.kept.lock());
     }
 
+    /// The most bytes of kept projections.
+    pub fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
     /// The bytes of the kept projections. Projections that share arrays count them each.
     pub fn bytes(&self) -> u64 {
         self.kept.lock().iter().map(|projection| projection.bytes()).sum()

@@ -4,6 +4,7 @@
 //! put one after the other, as positions, while they are in the cache. If each vertex has one run, these are the rows.
 //! Otherwise the runs of a vertex are then put together.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use mangrove_graph::{
@@ -63,6 +64,14 @@ impl PageRows {
     pub(crate) fn row(&self, slot: usize) -> &[u32] {
         let rows = &*self.rows;
         &rows[rows[slot] as usize..rows[slot + 1] as usize]
+    }
+
+    /// The rows of some slots.
+    #[inline]
+    pub(crate) fn rows_of(&self, slots: Range<usize>) -> impl Iterator<Item = &[u32]> {
+        let rows = &*self.rows;
+        let begins = &rows[slots.start..slots.end + 1];
+        begins.iter().zip(&begins[1..]).map(|(begin, end)| &rows[*begin as usize..*end as usize])
     }
 
     #[inline]

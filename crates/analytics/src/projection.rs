@@ -190,6 +190,18 @@ impl Projection {
         self.incoming_rows()[at as usize / SLOTS].row(at as usize % SLOTS)
     }
 
+    /// [`Projection::incoming`] of a range of positions: faster than one by one, because a page is looked up once.
+    #[inline]
+    pub fn incoming_in(&self, range: Range<usize>) -> impl Iterator<Item = &[u32]> {
+        rows_in(self.incoming_rows(), range)
+    }
+
+    /// [`Projection::outgoing`] of a range of positions.
+    #[inline]
+    pub fn outgoing_in(&self, range: Range<usize>) -> impl Iterator<Item = &[u32]> {
+        rows_in(&self.out, range)
+    }
+
     #[inline]
     fn incoming_rows(&self) -> &[PageRows] {
         self.incoming.as_ref().unwrap_or(&self.out)
@@ -245,6 +257,16 @@ impl Projection {
         let cuts: usize = self.cuts.iter().map(|cuts| cuts.len() * 2 + 32).sum();
         rows + self.numbering.bytes() + (cuts + self.parts.len() * 16) as u64
     }
+}
+
+/// The rows of a range of positions.
+#[inline]
+fn rows_in(pages: &[PageRows], range: Range<usize>) -> impl Iterator<Item = &[u32]> {
+    let ordinals = range.start / SLOTS..range.end.div_ceil(SLOTS);
+    ordinals.flat_map(move |ordinal| {
+        let first = ordinal * SLOTS;
+        pages[ordinal].rows_of(range.start.max(first) - first..range.end.min(first + SLOTS) - first)
+    })
 }
 
 /// Cuts the positions into ranges of about equal work. Pages with little work are put together.

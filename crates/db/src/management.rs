@@ -93,6 +93,10 @@ pub(crate) const SETTINGS: &[(&str, &str)] = &[
          (integer)",
     ),
     ("plan_cache_bytes", "memory for plans of queries; above it those that were used least recently go (integer)"),
+    (
+        "projection_cache_bytes",
+        "memory for what algorithms have read last; above it those that were used least recently go; 0: none (integer)",
+    ),
     ("memory_limit_bytes", "writes are refused while the graph uses this much memory; 0: no limit (integer)"),
 ];
 
@@ -165,6 +169,7 @@ impl Database {
                     "max_snapshot_age_ms" => count(settings.max_snapshot_age_ms.load(Ordering::Relaxed)),
                     "commit_history_bytes" => count(settings.commit_history_bytes.load(Ordering::Relaxed)),
                     "plan_cache_bytes" => count(self.inner.plans.bytes_max()),
+                    "projection_cache_bytes" => count(self.inner.projections.limit()),
                     _ => count(if limit == u64::MAX { 0 } else { limit }),
                 };
                 (name, value)
@@ -192,6 +197,7 @@ impl Database {
             "max_snapshot_age_ms" => settings.max_snapshot_age_ms.store(number(name, value)?, Ordering::Relaxed),
             "commit_history_bytes" => settings.commit_history_bytes.store(number(name, value)?, Ordering::Relaxed),
             "plan_cache_bytes" => self.inner.plans.set_bytes_max(number(name, value)?),
+            "projection_cache_bytes" => self.inner.projections.set_limit(number(name, value)?),
             "memory_limit_bytes" => {
                 let limit = number(name, value)?;
                 self.inner.manager.store().set_memory_limit(if limit == 0 { u64::MAX } else { limit });

@@ -26,8 +26,10 @@ pub const UNREACHED: u32 = u32::MAX;
 const ALPHA: u64 = 15;
 /// Top down is better again below this part of the vertices.
 const BETA: u64 = 18;
-/// Vertices of a frontier that make a part of a phase.
-const FRONTIER_PART: usize = 256;
+/// Cells of the rows of a frontier that make a part of a phase. In less time no second thread comes.
+const FRONTIER_CELLS: u64 = 4_096;
+/// Vertices of a frontier that make a part of a phase, at least.
+const FRONTIER_PART: usize = 64;
 
 /// Which edges a search follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -75,10 +77,12 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
         }
         left = left.saturating_sub(of_frontier);
         depth += 1;
-        let found = team.map_parts(frontier.len().div_ceil(FRONTIER_PART), |part| {
-            let begin = part * FRONTIER_PART;
+        let parts = (of_frontier / FRONTIER_CELLS).clamp(1, frontier.len().div_ceil(FRONTIER_PART) as u64) as usize;
+        let length = frontier.len().div_ceil(parts);
+        let found = team.map_parts(parts, |part| {
+            let begin = (part * length).min(frontier.len());
             let mut found = Vec::new();
-            for at in &frontier[begin..frontier.len().min(begin + FRONTIER_PART)] {
+            for at in &frontier[begin..frontier.len().min(begin + length)] {
                 for &other in forward(*at) {
                     let place = &depths[other as usize];
                     // A plain look first: most neighbors have a depth, and an exchange takes the line from others.

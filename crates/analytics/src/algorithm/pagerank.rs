@@ -203,8 +203,8 @@ fn walk<P: Passed>(
         let begun = (1.0 - damping) + if dangling == Dangling::Spread { damping * lost } else { 0.0 };
         let sums = team.map_slices(parts, &mut next, |part, next| {
             let (mut change, mut lost) = (0.0, 0.0);
-            for (at, next) in parts[part].clone().zip(next) {
-                let row = projection.incoming(at as u32);
+            let rows = projection.incoming_in(parts[part].clone());
+            for ((at, next), row) in parts[part].clone().zip(next).zip(rows) {
                 let pulled = if weighted {
                     let weights = projection.incoming_weights(at as u32);
                     row.iter().zip(weights).map(|(from, weight)| passed[*from as usize].double() * weight).sum()

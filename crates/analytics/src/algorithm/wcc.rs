@@ -27,8 +27,8 @@ pub fn run(projection: &Projection, team: &Team) -> Result<Vec<u32>> {
     let parts = projection.parts();
     for round in 0..ROUNDS {
         team.for_parts(parts.len(), |part| {
-            for at in parts[part].clone() {
-                if let Some(&other) = projection.outgoing(at as u32).get(round) {
+            for (at, row) in parts[part].clone().zip(projection.outgoing_in(parts[part].clone())) {
+                if let Some(&other) = row.get(round) {
                     link(&roots, at as u32, other);
                 }
             }

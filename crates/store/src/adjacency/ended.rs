@@ -104,7 +104,7 @@ impl Names {
     }
 
     fn add(&self, (word, bit): (usize, u64)) {
-        // Release: who finds the name sees the claim. A bit that is set may be taken just then, so it is set again.
+        // Release: a thread that finds the name sees the claim. A bit that is set may be taken just then, so it is set again.
         self.words[word].fetch_or(bit, Ordering::Release);
     }
 }
