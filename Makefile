@@ -15,6 +15,7 @@ FUZZ_SECONDS ?= 60
 ARGS ?=
 BENCH_ARGS ?=
 PEERS_ARGS ?=
+ALGORITHMS_ARGS ?=
 
 .PHONY: help
 help: ## List the targets
@@ -82,3 +83,7 @@ bench: tools ## Run the benchmarks beside the limits of this machine (BENCH_ARGS
 .PHONY: bench-peers
 bench-peers: tools ## Fetch Ladybug and TinkerGraph, and measure beside them (PEERS_ARGS="--vertices 20000 …")
 	@bench/peers/run.sh $(PEERS_ARGS)
+
+.PHONY: bench-algorithms
+bench-algorithms: tools ## Fetch NetworkX, igraph, Kuzu and Ladybug, and measure graph algorithms beside them (ALGORITHMS_ARGS="--graph FILE …")
+	@bench/peers/run.sh --algorithms $(ALGORITHMS_ARGS)

@@ -12,17 +12,18 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "the benchmarks are where time is taken")]
 
+mod lines;
+
 use std::collections::HashMap;
-use std::io::{BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use mangrove::{
-    Database, Error, ErrorKind, LoadOptions, Mapping, Parameters, Prepared, QueryLimits, QueryOptions, Result, Value,
-};
+use mangrove::{Database, Error, LoadOptions, Mapping, Parameters, Prepared, QueryLimits, QueryOptions, Result, Value};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
+
+use lines::{Request, invalid, resident_bytes, serve};
 
 #[global_allocator]
 static ALLOCATOR: mangrove_allocator::Allocator = mangrove_allocator::Allocator;
@@ -43,49 +44,6 @@ fn side(arguments: &[String]) -> Result<Side> {
     let [way, limit_seconds] = arguments else { return Err(usage()) };
     let limit_seconds = limit_seconds.parse().ok().filter(|&s: &f64| s > 0.0 && s.is_finite()).ok_or_else(usage)?;
     Ok(Side::new(way.parse()?, limit_seconds))
-}
-
-/// Answers requests until a request ends the program or the input ends.
-fn serve(mut side: Side) -> Result<()> {
-    let mut answers = std::io::stdout().lock();
-    for line in std::io::stdin().lock().lines() {
-        let request: Request = serde_json::from_str(&line?).map_err(|e| invalid("a request", e))?;
-        let ends = matches!(request, Request::End);
-        let answer = side.handle(request).unwrap_or_else(|error| describe_error(&error));
-        writeln!(answers, "{answer}")?;
-        answers.flush()?;
-        if ends {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn describe_error(error: &Error) -> Json {
-    json!({"error": error.message(), "timeout": error.kind() == ErrorKind::Timeout})
-}
-
-fn invalid(what: &str, error: impl std::fmt::Display) -> Error {
-    Error::invalid(format!("{what} cannot be read: {error}"))
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "do", rename_all = "lowercase")]
-enum Request {
-    Load {
-        folder: PathBuf,
-    },
-    Answer {
-        operations: Vec<(String, Json)>,
-    },
-    Time {
-        case: String,
-        passes: usize,
-    },
-    /// This side has no second wording of any query.
-    Rephrase,
-    Memory,
-    End,
 }
 
 /// The part of `workloads.json` that this side reads.
@@ -152,25 +110,6 @@ impl Side {
             queries: Vec::new(),
             query_numbers: HashMap::new(),
             cases: HashMap::new(),
-        }
-    }
-
-    fn handle(&mut self, request: Request) -> Result<Json> {
-        match request {
-            Request::Load { folder } => self.load(&folder),
-            Request::Answer { operations } => {
-                let operations = self.operations(&operations)?;
-                let answers: Vec<Vec<Json>> =
-                    operations.iter().map(|o| flatten(self.run(o)?)).collect::<Result<_>>()?;
-                Ok(json!({"answers": answers}))
-            }
-            Request::Time { case, passes } => {
-                let operations = self.cases.get(&case).ok_or_else(|| Error::invalid(format!("no case `{case}`")))?;
-                Ok(json!({"nanos": self.time(operations, passes)?}))
-            }
-            Request::Rephrase => Ok(json!({"rephrased": false})),
-            Request::Memory => Ok(json!({"bytes": resident_bytes()?})),
-            Request::End => Ok(json!({})),
         }
     }
 
@@ -258,6 +197,27 @@ impl Side {
     }
 }
 
+impl lines::Side for Side {
+    fn handle(&mut self, request: Request) -> Result<Json> {
+        match request {
+            Request::Load { folder } => self.load(&folder),
+            Request::Answer { operations } => {
+                let operations = self.operations(&operations)?;
+                let answers: Vec<Vec<Json>> =
+                    operations.iter().map(|o| flatten(self.run(o)?)).collect::<Result<_>>()?;
+                Ok(json!({"answers": answers}))
+            }
+            Request::Time { case, passes } => {
+                let operations = self.cases.get(&case).ok_or_else(|| Error::invalid(format!("no case `{case}`")))?;
+                Ok(json!({"nanos": self.time(operations, passes)?}))
+            }
+            Request::Rephrase => Ok(json!({"rephrased": false})),
+            Request::Memory => Ok(json!({"bytes": resident_bytes()?})),
+            Request::End => Ok(json!({})),
+        }
+    }
+}
+
 fn parameters(given: &Json) -> Result<Parameters> {
     let given = given.as_object().ok_or_else(|| Error::invalid("parameters are an object"))?;
     let parameter = |(name, value): (&String, &Json)| {
@@ -300,16 +260,10 @@ fn scalar(value: &Value) -> Result<Json> {
     }
 }
 
-fn resident_bytes() -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kibibytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kibibytes.map(|n| n * 1024).ok_or_else(|| Error::unsupported("/proc/self/status says nothing about VmRSS"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lines::Side as _;
 
     #[test]
     fn parameters_are_integers_and_strings() {

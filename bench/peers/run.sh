@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fetches and builds the sides, then measures. If a side cannot be set up, this names it and leaves it out.
-# Usage: run.sh [ARGUMENTS OF peers.py]    (make bench-peers PEERS_ARGS="…")
+# Usage: run.sh [ARGUMENTS OF peers.py]                    (make bench-peers PEERS_ARGS="…")
+#        run.sh --algorithms [ARGUMENTS OF algorithms.py]    (make bench-algorithms ALGORITHMS_ARGS="…")
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
@@ -8,6 +9,26 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 own=$target/peers
 mkdir -p "$own"
 sides=()
+
+# The libraries of algorithms, in a virtual environment of their own.
+if [ "${1-}" = --algorithms ]; then
+    shift
+    cargo build --release --package mangrove-bench --example algorithms_side
+    if ! cmp -s "$here/requirements-algorithms.txt" "$own/venv-algorithms/requirements.txt"; then
+        echo "installing from PyPI: $(grep -v '^#' "$here/requirements-algorithms.txt" | xargs)" >&2
+        python3 -m venv --clear "$own/venv-algorithms" >&2
+        # One by one: a library that cannot be installed is left out, and the others are measured.
+        if ! grep -v '^#' "$here/requirements-algorithms.txt" | while read -r library; do
+            "$own/venv-algorithms/bin/pip" install --quiet --disable-pip-version-check "$library" >&2 || echo "$library"
+        done | grep . >&2; then
+            cp "$here/requirements-algorithms.txt" "$own/venv-algorithms/requirements.txt"
+        else
+            echo "the libraries above could not be installed (check the access to PyPI): they are left out" >&2
+        fi
+    fi
+    exec "$own/venv-algorithms/bin/python" "$here/algorithms.py" --folder "$own" \
+        --embedded "$target/release/examples/algorithms_side" "$@"
+fi
 
 cargo build --release --package mangrove-cli --package mangrove-bench --bin mangrove --example peers_side
 sides+=(--embedded "$target/release/examples/peers_side" --mangrove "$target/release/mangrove")

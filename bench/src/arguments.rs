@@ -50,7 +50,8 @@ pub struct Arguments {
     churn: Option<f64>,
 
     /// Plot to this file, as SVG. `collection`: throughput and memory over time; `isolation`: the distribution of
-    /// latencies; `scopes` and `policies`: ratios by parameters
+    /// latencies; `scopes` and `policies`: ratios by parameters; `gdi`: times by scale, and in FILE-threads.svg and FILE-grid.svg
+    /// (FILE without its ending) by threads and by the grid
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 
@@ -63,7 +64,8 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDRESS")]
     home: Vec<String>,
 
-    /// Queries: the numbers of executors, ascending. Each has a database of its own, with the same graph
+    /// Queries: the numbers of executors, ascending. Each has a database of its own, with the same graph. `gdi`: the numbers of
+    /// threads; those above the number of cores are left out
     #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_name = "NUMBERS")]
     executors: Vec<usize>,
 
@@ -71,14 +73,19 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 
-    /// `analytics`: the directory with the programs of the GAP Benchmark Suite (bfs, pr, cc, sssp), which are measured
-    /// beside ours
+    /// `analytics`: the directory with the programs of the GAP Benchmark Suite (bfs, pr, cc, sssp, tc, bc),
+    /// which are measured beside ours
     #[arg(long, value_name = "DIR")]
     gap: Option<PathBuf>,
 
-    /// `analytics`: also measure the graph of this file, a pair of numbers a line; may be given several times
+    /// `analytics`: also measure the graph of this file, with `source target` or `source target weight` in each line, as
+    /// SNAP's; may be given several times
     #[arg(long, value_name = "FILE")]
     graph: Vec<PathBuf>,
+
+    /// `gdi`: the logarithms of the numbers of vertices, ascending (default: three up to `--scale`, in steps of 2)
+    #[arg(long, value_delimiter = ',', value_name = "LOGARITHMS")]
+    scales: Vec<u32>,
 
     /// Also write the figures to this file, as JSON
     #[arg(long, value_name = "FILE")]
@@ -110,7 +117,7 @@ impl Arguments {
                 homes: self.home,
             },
             queries: QueryChoices { executors: self.executors, data: self.data },
-            analytics: AnalyticsChoices { gap: self.gap, graphs: self.graph },
+            analytics: AnalyticsChoices { gap: self.gap, graphs: self.graph, scales: self.scales },
         };
         options.check()?;
         let report = crate::run(&options, &mut |row| eprintln!("{row}"))?;

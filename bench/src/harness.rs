@@ -159,6 +159,31 @@ pub fn measure_prepared<T>(
     Ok(Timing::of(samples))
 }
 
+/// Runs of [`measure_runs`] at least.
+const RUNS_MIN: usize = 5;
+/// Runs at least of an operation that takes seconds.
+const LONG_RUNS: usize = 3;
+/// The time after which an operation counts as one that takes seconds.
+const LONG_SECONDS: f64 = 5.0;
+
+/// Times an operation of milliseconds to seconds, once to touch new memory and then for so many seconds. `run` takes the number of the run, and
+/// returns a digest of the answer.
+pub fn measure_runs(seconds: f64, run: &mut dyn FnMut(usize) -> Result<u64>) -> Result<Timing> {
+    let begin = Instant::now();
+    black_box(run(0)?);
+    let mut samples = Vec::new();
+    loop {
+        let elapsed = begin.elapsed().as_secs_f64();
+        let enough = if elapsed > LONG_SECONDS { LONG_RUNS } else { RUNS_MIN };
+        if samples.len() >= enough && elapsed >= seconds {
+            return Ok(Timing::of(samples));
+        }
+        let start = Instant::now();
+        black_box(run(samples.len())?);
+        samples.push(start.elapsed().as_secs_f64() * 1e9);
+    }
+}
+
 /// The number of inputs of a case that are compared before it is timed.
 pub const VERIFIED_COUNT: u64 = 200;
 

@@ -94,11 +94,14 @@ pub enum Suite {
     Shares,
     /// Graph algorithms on the live graph, beside the GAP Benchmark Suite (`--gap`), and beside a writer
     Analytics,
+    /// The analytical workloads of the GDI paper (Figure 6), at growing scale and on growing numbers of threads, and its grid of labels,
+    /// properties and edges (6.6)
+    Gdi,
 }
 
 impl Suite {
     /// All suites, the machine first.
-    pub const ALL: [Suite; 39] = [
+    pub const ALL: [Suite; 40] = [
         Suite::Machine,
         Suite::Memory,
         Suite::Load,
@@ -138,6 +141,7 @@ impl Suite {
         Suite::Isolation,
         Suite::Shares,
         Suite::Analytics,
+        Suite::Gdi,
     ];
 
     /// The name in reports.
@@ -182,6 +186,7 @@ impl Suite {
             Suite::Isolation => "isolation",
             Suite::Shares => "shares",
             Suite::Analytics => "analytics",
+            Suite::Gdi => "gdi",
         }
     }
 }
@@ -283,13 +288,40 @@ pub struct Options {
     pub analytics: AnalyticsChoices,
 }
 
-/// The choices of the suite `analytics`.
+/// The choices of the suites `analytics` and `gdi`.
 #[derive(Clone, Debug, Default)]
 pub struct AnalyticsChoices {
     /// The directory with the programs of the GAP Benchmark Suite; `None`: they are left out.
     pub gap: Option<PathBuf>,
     /// Files of graphs, besides those that are generated.
     pub graphs: Vec<PathBuf>,
+    /// The logarithms of the numbers of vertices of the suite `gdi`, ascending. Empty: three up to that of the run, in steps of 2.
+    pub scales: Vec<u32>,
+}
+
+impl AnalyticsChoices {
+    /// The logarithms of the numbers of vertices of the suite `gdi`, at least one.
+    pub(crate) fn scales(&self, scale: Scale) -> Vec<u32> {
+        if !self.scales.is_empty() {
+            return self.scales.clone();
+        }
+        let last = scale.log_vertices();
+        let of_steps = [4, 2, 0].map(|step| last.saturating_sub(step).max(*LOG_VERTICES.start()));
+        let mut scales = of_steps.to_vec();
+        scales.dedup();
+        scales
+    }
+
+    fn check(&self) -> Result<()> {
+        if let Some(scale) = self.scales.iter().find(|scale| !LOG_VERTICES.contains(scale)) {
+            let (first, last) = (LOG_VERTICES.start(), LOG_VERTICES.end());
+            return Err(Error::invalid(format!("--scales has {scale}; use logarithms from {first} to {last}")));
+        }
+        if !self.scales.is_sorted_by(|one, next| one < next) {
+            return Err(Error::invalid(format!("--scales has {:?}, which do not ascend", self.scales)));
+        }
+        Ok(())
+    }
 }
 
 /// A larger number of threads is taken for a typing error.
@@ -313,6 +345,7 @@ impl Options {
             return Err(Error::invalid(format!("{} seconds were asked for; use 0 to {SECONDS_MAX}", self.seconds)));
         }
         self.queries.check()?;
+        self.analytics.check()?;
         self.choices.check(&self.suites)
     }
 

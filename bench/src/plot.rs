@@ -11,7 +11,7 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Lines that share their axes. Both axes begin at zero.
+/// Lines that share their axes.
 #[derive(Clone, Debug)]
 pub struct Panel {
     /// The title of the y axis.
@@ -20,44 +20,76 @@ pub struct Panel {
     pub lines: Vec<Line>,
 }
 
+/// What the axes of a plot have the same distances for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Axes {
+    /// Equal differences. Both axes begin at zero.
+    Linear,
+    /// Equal ratios. The axes begin at the least values of a panel; points must be above zero.
+    Logarithmic,
+}
+
+impl Axes {
+    /// The ends of an axis, and where between them a value is, from 0 to 1.
+    fn place(self, values: impl Iterator<Item = f64> + Clone) -> (f64, f64, impl Fn(f64) -> f64) {
+        let (low, high) = match self {
+            Axes::Linear => (0.0, values.fold(0.0, f64::max).max(1e-9)),
+            Axes::Logarithmic => {
+                let low = values.clone().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+                if low.is_finite() { (low, values.fold(low, f64::max)) } else { (1.0, 1.0) }
+            }
+        };
+        let part = move |value: f64| match self {
+            Axes::Linear => value / high,
+            Axes::Logarithmic if high > low => (value.max(low) / low).ln() / (high / low).ln(),
+            Axes::Logarithmic => 0.5,
+        };
+        (low, high, part)
+    }
+}
+
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 90.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 30.0;
-const COLORS: [&str; 5] = ["#1b7837", "#b2182b", "#2166ac", "#e08214", "#762a83"];
+const COLORS: [&str; 9] =
+    ["#1b7837", "#b2182b", "#2166ac", "#e08214", "#762a83", "#35978f", "#c51b7d", "#4d4d4d", "#8c510a"];
 
 /// Draws panels one below the other; only the last one labels the x axis.
-pub fn svg(x_title: &str, panels: &[Panel]) -> String {
+pub fn svg(x_title: &str, axes: Axes, panels: &[Panel]) -> String {
     let height = HEIGHT * panels.len() as f64 + 20.0;
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" font-family=\"sans-serif\" \
          font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     for (index, panel) in panels.iter().enumerate() {
-        draw(&mut text, panel, HEIGHT * index as f64);
+        draw(&mut text, axes, panel, HEIGHT * index as f64);
     }
     label(&mut text, WIDTH / 2.0, height - 6.0, "middle", x_title);
     text.push_str("</svg>\n");
     text
 }
 
-fn draw(text: &mut String, panel: &Panel, y: f64) {
+fn draw(text: &mut String, axes: Axes, panel: &Panel, y: f64) {
     let points = || panel.lines.iter().flat_map(|line| &line.points);
-    let largest = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(0.0, f64::max).max(1e-9);
-    let (x_max, y_max) = (largest(|point| point.0), largest(|point| point.1));
+    let (x_min, x_max, part_of_x) = axes.place(points().map(|point| point.0));
+    let (y_min, y_max, part_of_y) = axes.place(points().map(|point| point.1));
     let (inner_width, inner_height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
     let (bottom, right) = (y + HEIGHT - BOTTOM, WIDTH - RIGHT);
     shape(text, &format!("<path d=\"M{LEFT} {} V{bottom} H{right}\" fill=\"none\" stroke=\"black\"/>", y + TOP));
     label(text, LEFT, y + 18.0, "start", &panel.title);
     label(text, LEFT - 6.0, y + TOP + 8.0, "end", &number(y_max));
-    label(text, LEFT - 6.0, bottom, "end", "0");
+    label(text, LEFT - 6.0, bottom, "end", &number(y_min));
+    if axes == Axes::Logarithmic {
+        label(text, LEFT, bottom + 16.0, "start", &number(x_min));
+    }
     label(text, right, bottom + 16.0, "end", &number(x_max));
     for (index, line) in panel.lines.iter().enumerate() {
         let color = COLORS[index % COLORS.len()];
         let place = |&(px, py): &(f64, f64)| {
-            format!("{:.1},{:.1}", LEFT + px / x_max * inner_width, bottom - py / y_max * inner_height)
+            format!("{:.1},{:.1}", LEFT + part_of_x(px) * inner_width, bottom - part_of_y(py) * inner_height)
         };
         let places: Vec<String> = line.points.iter().map(place).collect();
         shape(text, &format!("<polyline points=\"{}\" fill=\"none\" stroke=\"{color}\"/>", places.join(" ")));
@@ -133,6 +165,8 @@ fn number(value: f64) -> String {
         v if v >= 1e9 => format!("{:.2} G", v / 1e9),
         v if v >= 1e6 => format!("{:.2} M", v / 1e6),
         v if v >= 1e3 => format!("{:.1} k", v / 1e3),
+        0.0 => "0".to_owned(),
+        v if v < 0.1 => format!("{v:.2e}"),
         v => format!("{v:.1}"),
     }
 }
@@ -145,11 +179,24 @@ mod tests {
     fn every_line_is_drawn_inside_its_panel() {
         let line = |name: &str| Line { name: name.to_owned(), points: vec![(0.0, 1.0), (1.0, 2e6), (2.0, 3.0)] };
         let panel = Panel { title: "a < b".to_owned(), lines: vec![line("on"), line("off")] };
-        let text = svg("seconds", &[panel.clone(), panel]);
+        let text = svg("seconds", Axes::Linear, &[panel.clone(), panel]);
         assert_eq!(text.matches("<polyline").count(), 4);
         assert!(text.contains("a &lt; b") && text.contains("2.00 M"), "{text}");
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
+
+    #[test]
+    fn equal_ratios_have_equal_distances_on_logarithmic_axes() {
+        let line = |points: &[(f64, f64)]| Line { name: "one".to_owned(), points: points.to_vec() };
+        let panel = |points: &[(f64, f64)]| Panel { title: "ms".to_owned(), lines: vec![line(points)] };
+        let text = svg("vertices", Axes::Logarithmic, &[panel(&[(1e3, 0.01), (1e4, 1.0), (1e5, 100.0)])]);
+        // The middle of the axes, which are 610 and 200 long.
+        assert!(text.contains("points=\"90.0,230.0 395.0,130.0 700.0,30.0\""), "{text}");
+        assert!(text.contains("1.00e-2") && text.contains("100.0 k"), "{text}");
+        let text = svg("vertices", Axes::Logarithmic, &[panel(&[(1e3, 2.0)]), panel(&[])]);
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+
     #[test]
     fn every_box_is_drawn_on_the_logarithmic_axis() {
         let plot = |name: &str, values: &[f64]| BoxPlot { name: name.to_owned(), values: values.to_vec() };

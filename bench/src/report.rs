@@ -88,6 +88,8 @@ pub struct Row {
     pub limit: Option<f64>,
     /// The target of the design.
     pub target: Option<f64>,
+    /// Where the target is from, such as `1.1 × gap`: tables have it beside the target.
+    pub rule: Option<String>,
     /// Further figures, for programs only: metric, value, unit.
     pub details: Vec<(String, f64, &'static str)>,
 }
@@ -123,7 +125,19 @@ impl Row {
         unit: &'static str,
     ) -> Self {
         let (case, variant) = (case.to_owned(), variant.to_owned());
-        Row { suite, case, variant, metric, value, spread: None, unit, limit: None, target: None, details: Vec::new() }
+        Row {
+            suite,
+            case,
+            variant,
+            metric,
+            value,
+            spread: None,
+            unit,
+            limit: None,
+            target: None,
+            rule: None,
+            details: Vec::new(),
+        }
     }
 
     /// Adds a limit.
@@ -137,6 +151,13 @@ impl Row {
     #[must_use]
     pub fn aiming_at(mut self, target: impl Into<Option<f64>>) -> Self {
         self.target = target.into();
+        self
+    }
+
+    /// Says where the target is from.
+    #[must_use]
+    pub fn by_rule(mut self, rule: impl Into<String>) -> Self {
+        self.rule = Some(rule.into());
         self
     }
 
@@ -201,6 +222,8 @@ impl Row {
             (Some(target), _) => quantity(target, self.unit),
             (None, _) => String::new(),
         };
+        let rule = self.rule.as_ref().map(|rule| format!("({rule})"));
+        let target = [Some(target), rule].into_iter().flatten().filter(|part| !part.is_empty());
         [
             self.case.clone(),
             self.variant.clone(),
@@ -208,7 +231,7 @@ impl Row {
             spread,
             self.limit.map(|limit| quantity(limit, self.unit)).unwrap_or_default(),
             self.distance().map(|times| format!("{times:.2}×")).unwrap_or_default(),
-            target,
+            target.collect::<Vec<_>>().join(" "),
         ]
     }
 }
@@ -361,5 +384,6 @@ mod tests {
         assert_eq!((row.distance(), row.is_on_target()), (Some(2.0), Some(false)));
         let metrics: Vec<_> = row.figures().into_iter().map(|f| f.metric).collect();
         assert_eq!(metrics, ["rate", "rate_min", "rate_max", "limit", "target"]);
+        assert_eq!(row.by_rule("0.6 × bare").cells()[6], "5.00 Medges/s (0.6 × bare)");
     }
 }

@@ -7,6 +7,7 @@ mod collection;
 mod columns;
 mod durability;
 mod files;
+mod gdi;
 mod hop;
 mod indexes;
 mod insert;
@@ -85,6 +86,7 @@ pub fn run(options: &Options, report: &mut Growing<'_>) -> Result<()> {
         Suite::Isolation => isolation::run(&context, report),
         Suite::Shares => shares::run(&context, report),
         Suite::Analytics => analytics::run(&context, report),
+        Suite::Gdi => gdi::run(&context, report),
     })
 }
 

@@ -175,6 +175,50 @@ fn the_latency_of_short_reads_is_plotted_beside_each_number_of_heavy_queries() {
 }
 
 #[test]
+fn workloads_of_gdi_grow_in_scale_and_threads_and_are_plotted() {
+    let folder = std::env::temp_dir().join(format!("mangrove-bench-gdi-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let choices = Choices { plot: Some(folder.join("gdi.svg")), ..Choices::default() };
+    let queries = QueryChoices { executors: vec![1, 2], data: None };
+    let analytics = AnalyticsChoices { scales: vec![7, 9], ..AnalyticsChoices::default() };
+    let report = run(&Options { choices, queries, analytics, ..options(&[Suite::Gdi], 1) });
+    let count = |what: &str| report.rows.iter().filter(|row| row.case.starts_with(what)).count();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(2);
+    for workload in ["bfs", "pagerank", "cdlp", "wcc", "lcc", "2-hop", "3-hop", "4-hop", "bi2", "new projection"] {
+        assert_eq!(count(workload), 2 * cores, "{workload}");
+    }
+    // Three numbers of labels, of properties and of edges; three measures.
+    assert_eq!(count("grid: "), 81);
+    let lines = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap().matches("<polyline").count();
+    assert_eq!([lines("gdi.svg"), lines("gdi-threads.svg"), lines("gdi-grid.svg")], [9 * cores, 9 * 2, 27]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn algorithms_have_rows_on_each_graph_and_name_their_marks() {
+    let path = std::env::temp_dir().join(format!("mangrove-bench-star-{}.el", std::process::id()));
+    std::fs::write(&path, "# a star with a triangle\n10 20 5\n10 30 2\n10 40 1\n20 30 9\n").unwrap();
+    let analytics = AnalyticsChoices { graphs: vec![path.clone()], ..AnalyticsChoices::default() };
+    let report = run(&Options { analytics, ..options(&[Suite::Analytics], 1) });
+    std::fs::remove_file(&path).unwrap();
+    let star = path.file_stem().unwrap().to_string_lossy().into_owned();
+    for graph in ["kronecker 10", "road 10", &star] {
+        for threads in ["1 thread", "2 threads"] {
+            for (algorithm, mark) in
+                [("bfs", "1.1 × gap"), ("triangles", "1.2 × gap"), ("betweenness, 1 source", "1.2 × gap")]
+            {
+                let case = format!("{algorithm}, {graph}, {threads}");
+                let row = report.rows.iter().find(|row| row.case == case && row.variant == "projection").unwrap();
+                assert_eq!(row.rule.as_deref(), Some(mark), "{case}");
+            }
+            let case = format!("pagerank, 10 rounds, {graph}, {threads}");
+            assert!(report.rows.iter().any(|row| row.case == case && row.variant == "bare"), "{case}");
+        }
+    }
+    assert!(report.table().contains("(1.2 × gap)"));
+}
+
+#[test]
 fn numbers_of_executors_that_cannot_be_run_are_refused() {
     for (executors, problem) in [(vec![], "0 numbers"), (vec![0], "0 executors"), (vec![2, 1], "do not ascend")] {
         let queries = QueryChoices { executors, data: None };
@@ -184,6 +228,11 @@ fn numbers_of_executors_that_cannot_be_run_are_refused() {
     let choices = Choices { plot: Some("one.svg".into()), ..Choices::default() };
     let both = Options { choices, ..options(&[Suite::Collection, Suite::Isolation], 1) };
     assert!(both.check().unwrap_err().message().contains("--plot"));
+    for (scales, problem) in [(vec![16, 14], "do not ascend"), (vec![60], "from 6 to 24")] {
+        let analytics = AnalyticsChoices { scales, ..AnalyticsChoices::default() };
+        let refused = Options { analytics, ..options(&[Suite::Gdi], 1) }.check().unwrap_err();
+        assert!(refused.message().contains(problem), "{refused}");
+    }
 }
 
 #[test]

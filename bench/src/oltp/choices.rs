@@ -11,7 +11,7 @@ use super::template::Operations;
 use crate::options::Suite;
 
 /// The suites that plot.
-const PLOTTING: [Suite; 4] = [Suite::Collection, Suite::Scopes, Suite::Policies, Suite::Isolation];
+const PLOTTING: [Suite; 5] = [Suite::Collection, Suite::Scopes, Suite::Policies, Suite::Isolation, Suite::Gdi];
 
 /// An isolation level, by its name on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]

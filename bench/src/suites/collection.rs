@@ -21,7 +21,7 @@ use crate::oltp::driver::{Length, Watch};
 use crate::oltp::graph::Blueprint;
 use crate::oltp::{Api, Level, Operations, Skew};
 use crate::options::Suite;
-use crate::plot::{Line, Panel, svg};
+use crate::plot::{Axes, Line, Panel, svg};
 use crate::report::{Growing, Metric, Row};
 
 const NAME: &str = Suite::Collection.name();
@@ -167,5 +167,5 @@ fn plot(on: &[Sample], off: &[Sample]) -> String {
         lines: vec![line("on", on, of), line("off", off, of)],
     };
     let throughput = panel("transactions a second", &|sample| sample.rate);
-    svg("seconds", &[throughput, panel("bytes", &Sample::total_bytes)])
+    svg("seconds", Axes::Linear, &[throughput, panel("bytes", &Sample::total_bytes)])
 }

@@ -107,7 +107,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     panels.extend(beside_clients(context.options, &options, network, report)?);
     if let Some(path) = &context.options.choices.plot {
         let x_title = "latency: powers of ten of a microsecond (1 is 10 µs, 3 is 1 ms)";
-        std::fs::write(path, plot::svg(x_title, &panels))
+        std::fs::write(path, plot::svg(x_title, plot::Axes::Linear, &panels))
             .map_err(|e| mangrove::Error::from(e).context(path.display()))?;
     }
     Ok(())

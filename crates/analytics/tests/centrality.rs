@@ -74,6 +74,9 @@ fn betweenness_is_the_part_of_all_shortest_paths() {
             let options = BetweennessOptions { normalized: true, ..options };
             let normalized: Vec<f64> = expected.iter().map(|value| value / pairs).collect();
             assert_near(&betweenness::run(&projection, &options, team).unwrap(), &normalized, &what);
+            let some = &vertices[..vertices.len() / 3];
+            let expected = verify::betweenness(&projection, some);
+            assert_near(&betweenness::of_sources(&projection, some, team).unwrap(), &expected, &what);
         }
     });
 }

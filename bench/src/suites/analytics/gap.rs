@@ -19,6 +19,21 @@ pub(super) struct Gap {
 impl Gap {
     /// Runs a program on the graph and returns the times of its trials.
     pub(super) fn times(&self, program: &str, threads: usize, arguments: &[String]) -> Result<Vec<f64>> {
+        Ok(times_of(&self.output(program, threads, arguments)?))
+    }
+
+    /// Counts triangles: the times, and the number.
+    pub(super) fn triangles(&self, threads: usize, trials: usize) -> Result<(Timing, u64)> {
+        let text = self.output("tc", threads, &["-a".to_owned(), "-n".to_owned(), trials.to_string()])?;
+        let mut numbers = text.lines().filter_map(|line| line.strip_suffix(" triangles")?.trim().parse().ok());
+        let Some(number) = numbers.next() else {
+            return Err(Error::invalid("tc of the GAP suite has printed no number of triangles"));
+        };
+        Ok((timing_of(times_of(&text), "tc")?, number))
+    }
+
+    /// Runs a program on the graph and returns what it prints.
+    fn output(&self, program: &str, threads: usize, arguments: &[String]) -> Result<String> {
         let file = if program == "sssp" { &self.weighted } else { &self.edges };
         let path = self.programs.join(program);
         let output = Command::new(&path)
@@ -30,13 +45,11 @@ impl Gap {
             .args(arguments)
             .output()
             .map_err(|error| Error::from(error).context(path.display()))?;
-        let text = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() {
             let message = String::from_utf8_lossy(&output.stderr).into_owned();
             return Err(Error::invalid(format!("{} ended with {}: {message}", path.display(), output.status)));
         }
-        let times = text.lines().filter_map(|line| line.strip_prefix("Trial Time:"));
-        Ok(times.filter_map(|time| time.trim().parse::<f64>().ok()).map(|seconds| seconds * 1e9).collect())
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// As [`Gap::times`], as one timing.
@@ -56,6 +69,12 @@ impl Gap {
     }
 }
 
+/// The times of trials, in nanoseconds.
+fn times_of(text: &str) -> Vec<f64> {
+    let times = text.lines().filter_map(|line| line.strip_prefix("Trial Time:"));
+    times.filter_map(|time| time.trim().parse::<f64>().ok()).map(|seconds| seconds * 1e9).collect()
+}
+
 fn timing_of(times: Vec<f64>, program: &str) -> Result<Timing> {
     if times.is_empty() {
         return Err(Error::invalid(format!("{program} of the GAP suite has printed no time")));
@@ -65,7 +84,7 @@ fn timing_of(times: Vec<f64>, program: &str) -> Result<Timing> {
 
 /// Says whether a directory has the programs.
 pub(super) fn check(programs: &Path) -> Result<()> {
-    for program in ["bfs", "pr", "cc", "sssp"] {
+    for program in ["bfs", "pr", "cc", "sssp", "tc", "bc"] {
         if !programs.join(program).is_file() {
             return Err(Error::invalid(format!(
                 "{} has no program {program}: run `make` in a checkout of the GAP Benchmark Suite",

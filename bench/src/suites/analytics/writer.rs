@@ -95,18 +95,23 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
     let case = |case: &str| format!("{case}, beside a writer, {}, 1 thread", graph.name);
     for (variant, times) in [("anew", taken), ("refreshed", refreshed)] {
         let row = Row::time(NAME, &case("projection, a cell"), variant, Timing::of(times).divided_by(cells));
-        report.push(row.aiming_at(BESIDE_WRITER_MAX));
+        report.push(row.aiming_at(BESIDE_WRITER_MAX).by_rule("5 ns a cell"));
     }
     for (name, times, quiet) in [("pagerank, 10 rounds", ranked, quiet_rank), ("bfs", searched, quiet_bfs)] {
         report.push(Row::time(NAME, &case(name), "quiet", quiet));
         let row = Row::time(NAME, &case(name), "projection", Timing::of(times)).beside(quiet.median);
-        report.push(row.aiming_at(1.1 * quiet.median));
+        report.push(row.aiming_at(1.1 * quiet.median).by_rule("1.1 × quiet"));
     }
     let burning = rates.iter().find(|(name, _)| name.contains("computing")).map(|(_, rate)| *rate);
     for (name, rate) in rates {
         let row = Row::single(NAME, &format!("moved edges, {}", graph.name), name, Metric::Rate, rate, "tx/s");
-        let target = burning.filter(|_| name.starts_with("beside")).map(|rate| 0.9 * rate);
-        report.push(row.beside(burning).aiming_at(target));
+        let row = row.beside(burning);
+        report.push(match burning {
+            Some(rate) if name.starts_with("beside") && !name.contains("computing") => {
+                row.aiming_at(0.9 * rate).by_rule("0.9 × beside a computing thread")
+            }
+            _ => row,
+        });
     }
     Ok(())
 }

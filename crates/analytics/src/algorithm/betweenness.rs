@@ -58,6 +58,25 @@ pub fn run(projection: &Projection, options: &BetweennessOptions, team: &Team) -
     let vertices: Vec<u32> = numbering.present(0..numbering.positions()).collect();
     let count = vertices.len() as f64;
     let sources = sample(vertices, options.samples.unwrap_or(usize::MAX), options.seed);
+    let mut scale = count / sources.len() as f64;
+    if options.normalized && count > 2.0 {
+        let pairs = (count - 1.0) * (count - 2.0);
+        scale /= if projection.is_directed() { pairs } else { pairs / 2.0 };
+    }
+    scaled(projection, &sources, scale, team)
+}
+
+/// As [`run`], where only shortest paths from the sources count. They are all different, and nothing is scaled up. In an undirected projection a
+/// pair of vertices counts half for each of them that is a source.
+///
+/// # Errors
+///
+/// As those of [`run`].
+pub fn of_sources(projection: &Projection, sources: &[u32], team: &Team) -> Result<Vec<f64>> {
+    scaled(projection, sources, 1.0, team)
+}
+
+fn scaled(projection: &Projection, sources: &[u32], mut scale: f64, team: &Team) -> Result<Vec<f64>> {
     let is_small = projection.positions() as u64 + projection.cell_count() <= SMALL;
     let round = if is_small { ROUND.min(sources.len()) } else { 1 };
     let mut searches: Vec<Search> = (0..round).map(|_| Search::new(projection.positions())).collect();
@@ -77,13 +96,8 @@ pub fn run(projection: &Projection, options: &BetweennessOptions, team: &Team) -
             search.forget();
         }
     }
-    let mut scale = count / sources.len() as f64;
     if !projection.is_directed() {
         scale /= 2.0;
-    }
-    if options.normalized && count > 2.0 {
-        let pairs = (count - 1.0) * (count - 2.0);
-        scale /= if projection.is_directed() { pairs } else { pairs / 2.0 };
     }
     let values: Vec<f64> = sums.into_iter().map(|sum| f64::from_bits(sum.into_inner()) * scale).collect();
     match values.iter().all(|value| value.is_finite()) {
