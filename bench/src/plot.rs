@@ -48,12 +48,12 @@ impl Axes {
     }
 }
 
-const WIDTH: f64 = 870.0;
+const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 90.0;
 const RIGHT: f64 = 20.0;
 /// The width of the names of lines, right of a panel.
-const LEGEND: f64 = 150.0;
+const LEGEND: f64 = 180.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 30.0;
 const COLORS: [&str; 9] =
