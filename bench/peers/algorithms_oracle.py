@@ -8,8 +8,8 @@ from collections import Counter, deque
 # The sum of all differences of ranks. Sides end when the sum of changes of a round is below 1e-7.
 RANKS_TOLERANCE = 1e-5
 RELATIVE_TOLERANCE = 1e-6
-# Communities have at least this part of the greatest modularity that a side has found.
-MODULARITY_SHARE = 0.9
+# Communities have at least this part of the greatest modularity that a side has found: less is no clustering. How good it is, the report says.
+MODULARITY_SHARE = 0.5
 
 
 class Oracle:

@@ -48,10 +48,12 @@ impl Axes {
     }
 }
 
-const WIDTH: f64 = 720.0;
+const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 90.0;
 const RIGHT: f64 = 20.0;
+/// The width of the names of lines, right of a panel.
+const LEGEND: f64 = 180.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 30.0;
 const COLORS: [&str; 9] =
@@ -67,7 +69,7 @@ pub fn svg(x_title: &str, axes: Axes, panels: &[Panel]) -> String {
     for (index, panel) in panels.iter().enumerate() {
         draw(&mut text, axes, panel, HEIGHT * index as f64);
     }
-    label(&mut text, WIDTH / 2.0, height - 6.0, "middle", x_title);
+    label(&mut text, (WIDTH - LEGEND) / 2.0, height - 6.0, "middle", x_title);
     text.push_str("</svg>\n");
     text
 }
@@ -76,8 +78,8 @@ fn draw(text: &mut String, axes: Axes, panel: &Panel, y: f64) {
     let points = || panel.lines.iter().flat_map(|line| &line.points);
     let (x_min, x_max, part_of_x) = axes.place(points().map(|point| point.0));
     let (y_min, y_max, part_of_y) = axes.place(points().map(|point| point.1));
-    let (inner_width, inner_height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-    let (bottom, right) = (y + HEIGHT - BOTTOM, WIDTH - RIGHT);
+    let (inner_width, inner_height) = (WIDTH - LEFT - LEGEND - RIGHT, HEIGHT - TOP - BOTTOM);
+    let (bottom, right) = (y + HEIGHT - BOTTOM, LEFT + inner_width);
     shape(text, &format!("<path d=\"M{LEFT} {} V{bottom} H{right}\" fill=\"none\" stroke=\"black\"/>", y + TOP));
     label(text, LEFT, y + 18.0, "start", &panel.title);
     label(text, LEFT - 6.0, y + TOP + 8.0, "end", &number(y_max));
@@ -93,7 +95,7 @@ fn draw(text: &mut String, axes: Axes, panel: &Panel, y: f64) {
         };
         let places: Vec<String> = line.points.iter().map(place).collect();
         shape(text, &format!("<polyline points=\"{}\" fill=\"none\" stroke=\"{color}\"/>", places.join(" ")));
-        let (x, y) = (right - 150.0, y + 18.0 + 14.0 * index as f64);
+        let (x, y) = (right + RIGHT, y + TOP + 8.0 + 14.0 * index as f64);
         shape(text, &format!("<rect x=\"{x}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{color}\"/>", y - 9.0));
         label(text, x + 14.0, y, "start", &line.name);
     }

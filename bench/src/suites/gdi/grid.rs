@@ -1,8 +1,8 @@
 //! The grid of the GDI paper's section 6.6: what numbers of labels, of property types and of edges change.
 //!
 //! Each graph of the grid has a search, a new projection, and reads of a vertex through Gremlin: the number of its neighbors and of its
-//! properties. Algorithms do not read properties, so only the last depends on them. A new projection depends on the number of labels of edges, because
-//! the neighbors of a vertex are stored by label.
+//! properties. Algorithms do not read properties, so only the last depends on them. Labels count more than in larger graphs: vertices of each
+//! label are on pages of their own, whose free places have positions, too, and the neighbors of a vertex are stored by the label of the edge.
 
 use mangrove::analytics::Team;
 use mangrove::{Parameters, Result, Value};
