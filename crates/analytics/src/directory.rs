@@ -8,7 +8,8 @@
 
 use mangrove_graph::{PAGE_SLOTS, VertexId};
 
-use crate::numbering::NO_POSITION;
+/// The position of no vertex.
+pub const NO_POSITION: u32 = u32::MAX;
 
 /// The entry of a page without positions. Greater than the first position of any page.
 const NO_PAGE: u32 = NO_POSITION - (PAGE_SLOTS as u32 - 1);

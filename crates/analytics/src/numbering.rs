@@ -11,6 +11,7 @@ use std::sync::Arc;
 use mangrove_graph::{Error, PAGE_SLOTS, Result, VertexId, VertexPage};
 
 use crate::directory::Directory;
+pub use crate::directory::NO_POSITION;
 
 /// The positions of a page.
 pub(crate) const SLOTS: usize = PAGE_SLOTS as usize;
@@ -18,9 +19,6 @@ pub(crate) const SLOTS: usize = PAGE_SLOTS as usize;
 const PAGES_MAX: usize = u32::MAX as usize / SLOTS;
 /// Words of the bits of a page.
 const WORDS: usize = SLOTS / 64;
-
-/// The position of no vertex.
-pub const NO_POSITION: u32 = u32::MAX;
 
 /// The vertices of a page.
 #[derive(Clone, Debug)]
