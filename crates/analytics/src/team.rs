@@ -16,9 +16,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mangrove_flow::QueryControl;
 use mangrove_flow::schedule::{Executors, Task, TaskStatus, Tenant, Waker};
-use mangrove_graph::{Error, Result};
+use mangrove_flow::{Charge, QueryControl};
+use mangrove_graph::{Error, MemoryBudget, Result};
 use parking_lot::Mutex;
 
 use crate::gang::Gang;
@@ -35,6 +35,7 @@ const LOOKS: usize = 2_000;
 pub struct Team {
     shared: Arc<Shared>,
     control: Option<Arc<QueryControl>>,
+    budget: MemoryBudget,
     /// Makes the team unfit to be shared between threads (ALGO-1: one phase at a time).
     not_shared: PhantomData<Cell<()>>,
 }
@@ -48,7 +49,7 @@ impl std::fmt::Debug for Team {
 impl Team {
     /// The caller alone.
     pub fn alone() -> Self {
-        Team { shared: Arc::default(), control: None, not_shared: PhantomData }
+        Team { shared: Arc::default(), control: None, budget: MemoryBudget::unlimited(), not_shared: PhantomData }
     }
 
     /// The caller, and up to `helpers` executors, which count for a tenant.
@@ -68,6 +69,26 @@ impl Team {
     pub fn controlled_by(mut self, control: Arc<QueryControl>) -> Self {
         self.control = Some(control);
         self
+    }
+
+    /// Draws the memory of projections that the team reads from a budget.
+    pub fn drawing_on(mut self, budget: &MemoryBudget) -> Self {
+        self.budget = budget.clone();
+        self
+    }
+
+    /// What the memory of projections is drawn from.
+    pub(crate) fn budget(&self) -> &MemoryBudget {
+        &self.budget
+    }
+
+    /// Charges the query for memory, until what is returned is dropped. Without a query nothing is charged.
+    ///
+    /// # Errors
+    ///
+    /// If the query may not hold as much, or the memory budget has no room for it.
+    pub fn charge(&self, bytes: u64) -> Result<Option<Charge>> {
+        self.control.as_ref().map(|control| control.charge_while(bytes)).transpose()
     }
 
     /// Fails if the query was cancelled or its time is over. For loops that are no phase: they call it at least every

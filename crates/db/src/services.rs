@@ -19,6 +19,7 @@ mod upsert;
 
 use std::sync::Arc;
 
+use mangrove_analytics::registry::{MemoryEstimate, StateBytes};
 use mangrove_analytics::{Projection, ProjectionOptions, Team};
 use mangrove_flow::QueryControl;
 use mangrove_flow::schedule::Tenant;
@@ -369,6 +370,10 @@ impl Services for Database {
 
     fn team(&self, control: Arc<QueryControl>, workers_max: usize) -> Result<Team> {
         Ok(self.team_of(&Tenant::default(), workers_max)?.controlled_by(control))
+    }
+
+    fn estimate(&self, view: &dyn GraphView, options: &ProjectionOptions, state: StateBytes) -> MemoryEstimate {
+        options.estimate(view, state, self.projections())
     }
 
     fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>> {

@@ -1,7 +1,6 @@
 //! What an algorithm is given, and how its options are read.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
@@ -10,6 +9,8 @@ use mangrove_graph::{
 };
 
 use super::AlgorithmInfo;
+use super::output::Output;
+use super::plan::{Plan, Reads};
 use crate::cache::ProjectionCache;
 use crate::named::label_filter;
 use crate::numbering::Numbering;
@@ -127,26 +128,26 @@ impl<'g> Given<'g> {
         label_filter(self.view, name, self.text(name)?)
     }
 
-    /// The projection that the option `projection` names, if it is given and fits.
-    fn named(&self, orientation: Orientation, weight: Option<KeyId>) -> Result<Option<Arc<Projection>>> {
+    /// The name of a projection, if the option `projection` is given and what it names fits.
+    fn named(&self, orientation: Orientation, weight: Option<KeyId>) -> Result<Option<&'g str>> {
         let Some(name) = self.text("projection")? else { return Ok(None) };
         if let Some(other) = ["vertices", "edges", "directed"].iter().find(|other| self.get(other).is_some()) {
             let message =
                 format!("{} has a projection and the option '{other}', which it decides", self.algorithm.name);
             return Err(Error::invalid(message));
         }
-        let projection = self.projections.named().get(name, self.view, self.team)?.projection;
+        let options = self.projections.named().choice(name)?.options(self.view)?;
         let unfit = |what: &str| {
             let message = format!("{} cannot use the projection '{name}': {what}", self.algorithm.name);
             Err(Error::invalid(message))
         };
-        if orientation == Orientation::Undirected && projection.is_directed() {
+        if orientation == Orientation::Undirected && options.orientation == Orientation::Directed {
             return unfit("it needs one that was made with 'directed' false");
         }
-        if weight.is_some() && projection.options().weight != weight {
+        if weight.is_some() && options.weight != weight {
             return unfit("it needs one that was made with the same 'weight'");
         }
-        Ok(Some(projection))
+        Ok(Some(name))
     }
 
     /// The property key that an option names.
@@ -159,20 +160,55 @@ impl<'g> Given<'g> {
         Ok(Some(found))
     }
 
-    /// A projection whose rows the option `directed` chooses.
-    pub(super) fn projection(&self, weight: Option<KeyId>) -> Result<Arc<Projection>> {
+    /// Work on a projection whose rows the option `directed` chooses.
+    pub(super) fn on(
+        &self,
+        weight: Option<KeyId>,
+        work: impl FnOnce(&Projection) -> Result<Output> + 'g,
+    ) -> Result<Plan<'g>> {
         let orientation = if self.flag("directed", true)? { Orientation::Directed } else { Orientation::Undirected };
-        self.projection_of(orientation, weight)
+        self.on_rows(orientation, weight, work)
     }
 
-    /// A projection with the vertices and edges of the options.
-    pub(super) fn projection_of(&self, orientation: Orientation, weight: Option<KeyId>) -> Result<Arc<Projection>> {
-        if let Some(named) = self.named(orientation, weight)? {
-            return Ok(named);
+    /// Work on a projection with the vertices and edges of the options.
+    pub(super) fn on_rows(
+        &self,
+        orientation: Orientation,
+        weight: Option<KeyId>,
+        work: impl FnOnce(&Projection) -> Result<Output> + 'g,
+    ) -> Result<Plan<'g>> {
+        let reads = match self.named(orientation, weight)? {
+            Some(name) => Reads::Named(name),
+            None => {
+                let (vertices, edges) = (self.labels("vertices")?, self.labels("edges")?);
+                let options =
+                    ProjectionOptions { vertices, edges, orientation, weight, ..ProjectionOptions::default() };
+                Reads::Chosen(options)
+            }
+        };
+        Ok(Plan { reads, state: self.algorithm.state, results: 0, work: Box::new(work) })
+    }
+
+    /// Checks that an option has the id of a vertex, or a list of ids where `lists` says so. The vertices themselves are looked up
+    /// when the algorithm runs.
+    fn check_ids(&self, name: &str, lists: bool) -> Result<Option<usize>> {
+        let is_id = |value: &Value| matches!(value, Value::Vertex(_)) || UserId::from_value(value).is_some();
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::List(ids)) if lists && ids.iter().all(is_id) => Ok(Some(ids.len())),
+            Some(id) if is_id(id) => Ok(Some(1)),
+            Some(_) => Err(self.misfit(name)),
         }
-        let (vertices, edges) = (self.labels("vertices")?, self.labels("edges")?);
-        let options = ProjectionOptions { vertices, edges, orientation, weight, ..ProjectionOptions::default() };
-        self.projections.projection(self.view, &options, self.team)
+    }
+
+    /// Checks that an option has the id of a vertex.
+    pub(super) fn needs_id(&self, name: &str) -> Result<()> {
+        self.check_ids(name, false)?.map(|_| ()).ok_or_else(|| self.missing(name))
+    }
+
+    /// Checks the option `sources`. Returns how many ids it has, if it is given.
+    pub(super) fn check_sources(&self) -> Result<Option<usize>> {
+        self.check_ids("sources", true)
     }
 
     /// The position of the vertex whose id is the value of an option.

@@ -7,7 +7,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-use mangrove_analytics::ProjectionOptions;
 use mangrove_analytics::registry::{self, ALGORITHMS, AlgorithmInfo, ColumnKind, ColumnValues, Output, VERTEX};
 use mangrove_flow::schedule::Tenant;
 use mangrove_flow::{BATCH_ROWS, Charge, QueryControl};
@@ -98,9 +97,6 @@ pub(super) fn call(
         written_column(algorithm)?;
     }
     let output = {
-        // Refused before the work begins, if the query may not use that much memory.
-        let of_all = ProjectionOptions::default().expected_bytes(call.view, algorithm.state);
-        let _during = call.control.charge_while(of_all)?;
         let team = database.team_of(tenant, call.workers_max)?.controlled_by(call.control.clone());
         algorithm.run(call.view, database.projections(), &options, &team)?
     };

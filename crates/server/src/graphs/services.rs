@@ -10,6 +10,7 @@ use std::any::Any;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use mangrove::analytics::registry::{MemoryEstimate, StateBytes};
 use mangrove::analytics::{Projection, ProjectionOptions};
 use mangrove::services::ParameterType::{Flag, Integer, Map, Text};
 use mangrove::services::ServiceFunction::OnHost;
@@ -101,6 +102,10 @@ static REGISTRY: LazyLock<ServiceRegistry> = LazyLock::new(|| ServiceRegistry::o
 impl Services for QueryServices {
     fn team(&self, control: Arc<QueryControl>, workers_max: usize) -> Result<Team> {
         Ok(self.graph.database().team_of(&self.tenant, workers_max)?.controlled_by(control))
+    }
+
+    fn estimate(&self, view: &dyn GraphView, options: &ProjectionOptions, state: StateBytes) -> MemoryEstimate {
+        options.estimate(view, state, self.graph.database().projections())
     }
 
     fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>> {
