@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{all, with_teams};
 use mangrove_analytics::algorithm::{bfs, k_core, pagerank, triangles, wcc};
 use mangrove_analytics::cache::ProjectionCache;
-use mangrove_analytics::registry::Projections;
 use mangrove_analytics::{Orientation, Team, verify};
 use mangrove_flow::schedule::{ExecutorOptions, Executors, Tenant};
 use mangrove_graph::{EdgeId, VertexId};
