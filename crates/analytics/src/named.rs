@@ -36,7 +36,9 @@ impl Choice {
     pub fn options(&self, view: &dyn GraphView) -> Result<ProjectionOptions> {
         let weight = self.weight.as_ref().map(|key| {
             view.key_of(key).ok_or_else(|| {
-                let message = format!("no element has a property '{key}', which is the option 'weight'");
+                let message = format!(
+                    "no element has a property '{key}', which is the option 'weight'; mangrove.names lists the keys"
+                );
                 Error::new(ErrorKind::NotFound, message)
             })
         });
@@ -55,7 +57,9 @@ pub(crate) fn label_filter(view: &dyn GraphView, option: &str, label: Option<&st
     let Some(label) = label else { return Ok(LabelFilter::Any) };
     match view.label_filter(&[label.into()]) {
         LabelFilter::Sets(sets) if sets.is_empty() => {
-            let message = format!("the graph has no label '{label}', which is the option '{option}'");
+            let message = format!(
+                "the graph has no label '{label}', which is the option '{option}'; mangrove.names lists the labels"
+            );
             Err(Error::new(ErrorKind::NotFound, message))
         }
         filter => Ok(filter),

@@ -115,6 +115,7 @@ impl Projection {
     fn with_pages(mut self, view: &dyn GraphView, pages: &[VertexPage], team: &Team) -> Result<Self> {
         let reader = PageReader::new(view, &self.options, &self.numbering);
         let directions = self.options.directions();
+        team.begin_parts("projection", "pages");
         let budget = team.budget();
         let read = team.map_parts(pages.len(), |at| -> Result<_> {
             let page = reader.read(&pages[at], directions)?;

@@ -28,7 +28,7 @@ use mangrove_load::rows::names;
 use mangrove_steps::{ServiceCall, ServiceResults, Services};
 
 use self::registry::ParameterType::{Any, Direction, Flag, Id, Integer, List, Map, Names, Text};
-use self::registry::ServiceFunction::{InTransaction, OnDatabase};
+use self::registry::ServiceFunction::{InTransaction, InTransactionOn, OnDatabase};
 use self::registry::ServiceRight::{Admin, AdminWithArguments, Read, Write};
 pub use self::registry::{
     Arguments, LIST_SERVICE, ParameterType, Service, ServiceFunction, ServiceParameter, ServiceRegistry, ServiceRight,
@@ -56,6 +56,16 @@ pub const DATABASE_SERVICES: &[Service] = &[
         Read,
         &[parameter("service", Text, "only this one"), parameter("verbose", Flag, "with what they do and are given")],
         ServiceFunction::List,
+    ),
+    service(
+        "mangrove.algo.estimate",
+        "the memory in bytes that a run of an algorithm needs: for its projection, unless one is kept, and for its state",
+        Read,
+        &[
+            parameter("algorithm", Text, "the name of the algorithm, such as 'pagerank'"),
+            parameter("options", Map, "the options that it would be called with"),
+        ],
+        InTransactionOn(algorithms::estimate),
     ),
     service(
         "mangrove.backup",
@@ -140,7 +150,7 @@ pub const DATABASE_SERVICES: &[Service] = &[
     ),
     service(
         "mangrove.memory",
-        "what the graph's memory goes into, by kind of record",
+        "what the memory of the graph goes into, by kind of record, and that of its projections",
         Read,
         &[],
         OnDatabase(reports::memory),

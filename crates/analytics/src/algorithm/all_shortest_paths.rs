@@ -32,6 +32,7 @@ pub struct Distance {
 pub fn run(projection: &Projection, sources: &[u32], limit: usize, team: &Team) -> Result<Vec<Distance>> {
     let mut searches = Searches::new(projection, Follow::Outgoing);
     let mut distances = Vec::new();
+    team.count_in("sources", sources.len() as u64);
     for batch in sources.chunks(SOURCES) {
         let mut of_sources: Vec<Vec<Distance>> = vec![Vec::new(); batch.len()];
         let mut count = distances.len();

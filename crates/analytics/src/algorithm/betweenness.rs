@@ -62,6 +62,7 @@ pub fn run(projection: &Projection, options: &BetweennessOptions, team: &Team) -
     let round = if is_small { ROUND.min(sources.len()) } else { 1 };
     let mut searches: Vec<Search> = (0..round).map(|_| Search::new(projection.positions())).collect();
     let sums: Vec<AtomicU64> = (0..projection.positions()).map(|_| AtomicU64::new(0)).collect();
+    team.count_in("sources", sources.len() as u64);
     for sources in sources.chunks(round.max(1)) {
         if is_small {
             let each: Vec<_> = (0..sources.len()).map(|search| search..search + 1).collect();
@@ -76,6 +77,7 @@ pub fn run(projection: &Projection, options: &BetweennessOptions, team: &Team) -
             search.add_to(&sums, team)?;
             search.forget();
         }
+        team.advance(sources.len() as u64);
     }
     let mut scale = count / sources.len() as f64;
     if !projection.is_directed() {

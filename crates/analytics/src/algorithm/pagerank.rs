@@ -199,6 +199,7 @@ fn walk<P: Passed>(
     let mut next = vec![P::of(0.0); projection.positions()];
     let mut lost: f64 = (0..projection.positions()).filter(|at| leaving.is_nothing(*at)).map(first).sum();
     let mut found = Ranks { ranks: Vec::new(), rounds: 0, change: f64::INFINITY };
+    team.count_in("rounds", u64::from(rounds));
     while found.rounds < rounds && found.change > tolerance {
         let begun = (1.0 - damping) + if dangling == Dangling::Spread { damping * lost } else { 0.0 };
         let sums = team.map_slices(parts, &mut next, |part, next| {
@@ -223,6 +224,7 @@ fn walk<P: Passed>(
         // In the order of the parts (ALGO-2).
         found.change = sums.iter().map(|(change, _)| change).sum();
         lost = sums.iter().map(|(_, lost)| lost).sum();
+        team.advance(1);
         found.rounds += 1;
         std::mem::swap(&mut passed, &mut next);
     }

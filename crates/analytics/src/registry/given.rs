@@ -154,7 +154,9 @@ impl<'g> Given<'g> {
     pub(super) fn key(&self, name: &str) -> Result<Option<KeyId>> {
         let Some(key) = self.text(name)? else { return Ok(None) };
         let found = self.view.key_of(key).ok_or_else(|| {
-            let message = format!("no element has a property '{key}', which is the option '{name}'");
+            let message = format!(
+                "no element has a property '{key}', which is the option '{name}'; mangrove.names lists the keys"
+            );
             Error::new(ErrorKind::NotFound, message)
         })?;
         Ok(Some(found))
@@ -186,7 +188,7 @@ impl<'g> Given<'g> {
                 Reads::Chosen(options)
             }
         };
-        Ok(Plan { reads, state: self.algorithm.state, results: 0, work: Box::new(work) })
+        Ok(Plan { name: self.algorithm.name, reads, state: self.algorithm.state, results: 0, work: Box::new(work) })
     }
 
     /// Checks that an option has the id of a vertex, or a list of ids where `lists` says so. The vertices themselves are looked up

@@ -68,6 +68,7 @@ pub const ALGORITHMS: &[&AlgorithmInfo] = &[
     &paths::K_HOP,
     &paths::K_SHORTEST_PATHS,
     &structure::K_TRUSS,
+    &structure::K_TRUSS_EDGES,
     &centrality::KATZ,
     &community::LCC,
     &community::LEIDEN,

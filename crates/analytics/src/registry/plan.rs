@@ -24,6 +24,8 @@ type Work<'g> = Box<dyn FnOnce(&Projection) -> Result<Output> + 'g>;
 
 /// A run of an algorithm whose options are allowed.
 pub(super) struct Plan<'g> {
+    /// The name of the algorithm.
+    pub(super) name: &'static str,
     pub(super) reads: Reads<'g>,
     pub(super) state: StateBytes,
     /// The bytes of the results, if the options say how many there are.
@@ -102,6 +104,7 @@ impl<'g> Plan<'g> {
             Reads::Named(name) => projections.named().get(name, view, team)?.projection,
             Reads::Chosen(options) => projections.projection(view, options, team)?,
         };
+        team.begin_parts(self.name, "parts");
         (self.work)(&projection)
     }
 }

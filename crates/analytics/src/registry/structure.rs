@@ -9,6 +9,7 @@ use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output};
 use super::plan::Plan;
 use super::{AlgorithmInfo, OF_VERTEX, OptionInfo, SEED, StateBytes, WEIGHT};
 use crate::algorithm::forest::{Extreme, ForestEdge};
+use crate::algorithm::k_truss::TrussEdge;
 use crate::algorithm::matching::UNMATCHED;
 use crate::algorithm::{coloring, forest, independent_set, k_core, k_truss, matching, triangles};
 use crate::projection::{Orientation, Projection};
@@ -125,6 +126,34 @@ pub(super) const K_TRUSS: AlgorithmInfo = AlgorithmInfo {
     plan: |given| {
         counts(given, "truss", move |projection| {
             Ok(k_truss::run(projection, given.team)?.of_positions.into_iter().map(u64::from).collect())
+        })
+    },
+};
+
+pub(super) const K_TRUSS_EDGES: AlgorithmInfo = AlgorithmInfo {
+    name: "k_truss_edges",
+    summary: "The greatest k for each pair of neighbors, so that it is in a part where all pairs are in k - 2 triangles",
+    columns: &[
+        ColumnInfo { name: "source", kind: ColumnKind::Vertices, meaning: "one end of an edge" },
+        ColumnInfo { name: "target", kind: ColumnKind::Vertices, meaning: "the other end" },
+        ColumnInfo { name: "truss", kind: ColumnKind::Counts, meaning: "its number, 2 or more" },
+    ],
+    options: &[],
+    state: StateBytes { position: 64, cell: 60 },
+    plan: |given| {
+        given.on_rows(Orientation::Undirected, None, move |projection| {
+            let edges = k_truss::run(projection, given.team)?.edges;
+            let ends = |of: fn(&TrussEdge) -> u32| {
+                ColumnValues::Vertices(edges.iter().map(|edge| projection.numbering().vertex(of(edge))).collect())
+            };
+            let numbers = ColumnValues::Counts(edges.iter().map(|edge| u64::from(edge.number)).collect());
+            Ok(Output {
+                columns: vec![
+                    Column { name: "source", values: ends(|edge| edge.ends.0) },
+                    Column { name: "target", values: ends(|edge| edge.ends.1) },
+                    Column { name: "truss", values: numbers },
+                ],
+            })
         })
     },
 };
