@@ -1,10 +1,10 @@
-//! Memory of algorithms: projections draw from the budget of the process and give way, queries are charged for what algorithms hold, and
+//! Memory and progress of algorithms: projections draw from the budget of the process and give way, queries are charged for what algorithms hold, and
 //! a run that ends early gives everything back.
 
 mod common;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use common::{World, all, graph_of};
 use mangrove_analytics::cache::ProjectionCache;
@@ -12,7 +12,7 @@ use mangrove_analytics::named::Choice;
 use mangrove_analytics::registry::{ALGORITHMS, AlgorithmInfo, Output, find};
 use mangrove_analytics::{Orientation, Projection, Team};
 use mangrove_flow::clock::Clock;
-use mangrove_flow::{QueryControl, QueryLimits};
+use mangrove_flow::{QueryControl, QueryLimits, QueryProgress, QueryProgressFigures};
 use mangrove_graph::{ErrorKind, GraphView, MemoryBudget, Purpose, Result, UserId, Value};
 use mangrove_txn::TransactionManager;
 
@@ -141,13 +141,18 @@ fn named_projections_are_refused_when_there_is_no_room() {
     assert_eq!(budget.used_bytes(), 0);
 }
 
-/// A clock that each look moves on, so that a limit of time is a number of looks.
+/// A clock that each look moves on, so that a limit of time is a number of looks. It notes what the progress of the query is then.
 #[derive(Default)]
-struct Looks(AtomicU64);
+struct Looks {
+    looks: AtomicU64,
+    progress: Arc<QueryProgress>,
+    seen: Mutex<Vec<Option<QueryProgressFigures>>>,
+}
 
 impl Clock for Looks {
     fn now_nanos(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed)
+        self.seen.lock().unwrap().push(self.progress.read());
+        self.looks.fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -156,6 +161,7 @@ struct Run {
     output: Result<Output>,
     control: Arc<QueryControl>,
     looks: u64,
+    seen: Vec<Option<QueryProgressFigures>>,
 }
 
 /// Runs an algorithm that finds its query over after so many looks.
@@ -169,9 +175,13 @@ fn run(
     let clock = Arc::new(Looks::default());
     let limits = QueryLimits { time_nanos: Some(looks), ..QueryLimits::default() };
     let control = Arc::new(QueryControl::new(limits, clock.clone(), Arc::default()).drawing_on(budget));
+    control.show_progress_in(clock.progress.clone());
     let team = Team::alone().controlled_by(control.clone()).drawing_on(budget);
     let output = algorithm.run(view, cache, options, &team);
-    Run { output, control, looks: clock.0.load(Ordering::Relaxed) - 1 }
+    drop(team);
+    assert_eq!(clock.progress.read(), None, "nothing goes on after the run");
+    let seen = std::mem::take(&mut *clock.seen.lock().unwrap());
+    Run { output, control, looks: clock.looks.load(Ordering::Relaxed) - 1, seen }
 }
 
 /// The options of runs of an algorithm: what must be given; and with weights, if it takes them.
@@ -181,7 +191,7 @@ fn options_of(algorithm: &AlgorithmInfo) -> Vec<Vec<(String, Value)>> {
     for option in algorithm.all_options() {
         match option.name {
             "source" => needed.push(given("source", 1.into())),
-            "target" => needed.push(given("target", 77.into())),
+            "target" => needed.push(given("target", 105.into())),
             "weight" if option.default.is_none() => needed.push(given("weight", "weight".into())),
             // With all sources the rows are more than the limit.
             "sources" => needed.push(given("sources", Value::list((1..200).map(Value::I64).collect()))),
@@ -269,4 +279,40 @@ fn estimates_are_what_a_query_is_charged_and_follow_the_options() {
     assert!(state("random_walks", "sources", 3) < state("random_walks", "walks", 1));
     let error = find("fast_rp").unwrap().estimate(&view, &cache, &[("dimensions".to_owned(), 0.into())]).unwrap_err();
     assert!(error.message().contains("a whole number from 1 to 4096"), "{error}");
+}
+
+#[test]
+fn a_run_shows_what_it_does_and_how_far_it_has_come() {
+    let manager = several_pages();
+    let view = manager.begin_read().unwrap();
+    let budget = MemoryBudget::of(1 << 30);
+    for algorithm in ALGORITHMS {
+        let cache = ProjectionCache::giving_way_in(&budget);
+        let options = options_of(algorithm).swap_remove(0);
+        let ran = run(algorithm, &options, &view, &cache, (&budget, u64::MAX));
+        let shown: Vec<QueryProgressFigures> = ran.seen.into_iter().flatten().collect();
+        let (first, last) = (shown[0], shown[shown.len() - 1]);
+        assert_eq!((first.phase, first.unit, first.done), ("projection", "pages", 0), "{}", algorithm.name);
+        assert!(first.all >= 6, "{}: {first:?}", algorithm.name);
+        assert_eq!(last.phase, algorithm.name);
+        assert!(shown.iter().all(|figures| figures.done <= figures.all), "{}: {shown:?}", algorithm.name);
+        let (unit, all) = match algorithm.name {
+            "pagerank" | "hits" | "katz" | "cdlp" | "peer_pressure" | "fast_rp" => ("rounds", None),
+            "betweenness" | "closeness" | "harmonic" => ("sources", Some(200)),
+            "all_shortest_paths" | "k_hop" => ("sources", Some(199)),
+            "k_shortest_paths" => ("paths", Some(5)),
+            "louvain" | "leiden" => ("levels", Some(32)),
+            _ => ("parts", None),
+        };
+        assert!(shown.iter().any(|figures| figures.unit == unit), "{}: {shown:?}", algorithm.name);
+        let counted: Vec<_> = shown.iter().filter(|figures| figures.unit == unit).collect();
+        assert!(
+            all.is_none_or(|all| counted.iter().all(|figures| figures.all == all)),
+            "{}: {counted:?}",
+            algorithm.name
+        );
+        if unit == "rounds" || unit == "sources" {
+            assert!(counted.iter().any(|figures| figures.done > 0), "{}: {counted:?}", algorithm.name);
+        }
+    }
 }

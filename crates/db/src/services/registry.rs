@@ -8,7 +8,7 @@
 //!   rollback does not take it back.
 
 use std::any::Any;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use mangrove_analytics::registry::AlgorithmInfo;
 use mangrove_flow::QueryControl;
@@ -280,7 +280,7 @@ pub struct Arguments<'a> {
     pub(super) service: &'static Service,
     pub(super) given: &'a [(Name, Value)],
     /// The limits of the query that calls.
-    pub(super) control: &'a QueryControl,
+    pub(super) control: &'a Arc<QueryControl>,
 }
 
 impl<'a> Arguments<'a> {
