@@ -144,3 +144,8 @@ pub use verify::{CheckedIndex, VerifyReport, verify};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The examples in Rust of the page about algorithms.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/algorithms.md")]
+struct AlgorithmsPage;

@@ -33,7 +33,7 @@ pub(super) const CDLP: AlgorithmInfo = AlgorithmInfo {
     plan: |given| {
         let rounds = given.rounds(10)?;
         given.on(None, move |projection| {
-            let by_id = positions_by_id(given.view, projection.numbering())?;
+            let by_id = positions_by_id(given.view, projection.numbering(), given.team)?;
             let mut labels = vec![0; projection.positions()];
             by_id.iter().enumerate().for_each(|(rank, at)| labels[*at as usize] = rank as u64);
             let labels = cdlp::run(projection, labels, rounds, given.team)?;
@@ -140,7 +140,7 @@ pub(super) const PEER_PRESSURE: AlgorithmInfo = AlgorithmInfo {
     plan: |given| {
         let rounds = given.rounds(30)?;
         given.on(None, move |projection| {
-            let by_id = positions_by_id(given.view, projection.numbering())?;
+            let by_id = positions_by_id(given.view, projection.numbering(), given.team)?;
             let (mut labels, mut strengths) = (vec![0; projection.positions()], vec![0.0; projection.positions()]);
             for (rank, at) in by_id.iter().enumerate() {
                 (labels[*at as usize], strengths[*at as usize]) = (rank as u64, 1.0);

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{
-    Error, ErrorKind, GraphView, KeyId, LabelFilter, Result, UserId, Value, VertexId, compare, numeric,
+    Error, ErrorKind, GraphView, KeyId, LabelFilter, Result, UserId, Value, VertexId, compare, numeric, pieces,
 };
 
 use super::AlgorithmInfo;
@@ -16,6 +16,9 @@ use crate::named::label_filter;
 use crate::numbering::Numbering;
 use crate::projection::{Orientation, Projection, ProjectionOptions};
 use crate::team::Team;
+
+/// Vertices whose ids are read between two looks whether the query has ended.
+const IDS_READ: usize = 1 << 14;
 
 /// An option of an algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -257,14 +260,18 @@ impl<'g> Given<'g> {
 }
 
 /// The positions of all vertices, in the order of the ids that users see.
-pub(super) fn positions_by_id(view: &dyn GraphView, numbering: &Numbering) -> Result<Vec<u32>> {
+pub(super) fn positions_by_id(view: &dyn GraphView, numbering: &Numbering, team: &Team) -> Result<Vec<u32>> {
     let positions: Vec<u32> = numbering.present(0..numbering.positions()).collect();
-    let vertices: Vec<VertexId> = positions.iter().map(|at| numbering.vertex(*at)).collect();
-    let mut ids = Vec::with_capacity(vertices.len());
-    view.vertex_user_ids(&vertices, &mut ids)?;
-    let mut by_id: Vec<(Value, u32)> = ids.into_iter().zip(positions).collect();
-    by_id.sort_by(|(one, _), (other, _)| compare::order(one, other));
-    Ok(by_id.into_iter().map(|(_, at)| at).collect())
+    let mut ids = Vec::with_capacity(positions.len());
+    for some in positions.chunks(IDS_READ) {
+        team.check()?;
+        let vertices: Vec<VertexId> = some.iter().map(|at| numbering.vertex(*at)).collect();
+        view.vertex_user_ids(&vertices, &mut ids)?;
+    }
+    let mut order: Vec<u32> = (0..ids.len() as u32).collect();
+    let by_id = |one: &u32, other: &u32| compare::order(&ids[*one as usize], &ids[*other as usize]);
+    pieces::sort(&mut order, pieces::COMPARED, || team.check(), by_id)?;
+    Ok(order.into_iter().map(|place| positions[place as usize]).collect())
 }
 
 /// For every position, the vertex of its group whose id is the least in the order that users see. `groups` names each group by one

@@ -3,7 +3,7 @@
 use mangrove_graph::VertexId;
 
 use super::given::Given;
-use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX};
+use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX, made};
 use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, OptionInfo, SOURCE, SOURCES, StateBytes, TARGET, WEIGHT};
 use crate::algorithm::shortest_path::Path;
 use crate::algorithm::{all_shortest_paths, bfs, k_hop, k_shortest_paths, shortest_path, sssp};
@@ -66,9 +66,9 @@ pub(super) const ALL_SHORTEST_PATHS: AlgorithmInfo = AlgorithmInfo {
             let sources = given.sources(projection)?;
             let rows = all_shortest_paths::run(projection, &sources, limit, given.team)?;
             let vertex = |at: u32| projection.numbering().vertex(at);
-            let source = ColumnValues::Vertices(rows.iter().map(|row| vertex(row.source)).collect());
-            let target = ColumnValues::Vertices(rows.iter().map(|row| vertex(row.target)).collect());
-            let distance = ColumnValues::Counts(rows.iter().map(|row| u64::from(row.edges)).collect());
+            let source = ColumnValues::Vertices(made(&rows, given.team, |row| vertex(row.source))?);
+            let target = ColumnValues::Vertices(made(&rows, given.team, |row| vertex(row.target))?);
+            let distance = ColumnValues::Counts(made(&rows, given.team, |row| u64::from(row.edges))?);
             let columns = [("source", source), ("target", target), ("distance", distance)];
             Ok(Output { columns: columns.into_iter().map(|(name, values)| Column { name, values }).collect() })
         })

@@ -1,10 +1,13 @@
 //! Which vertices are alike, and what programs learn that from.
 
-use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX};
+use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX, made};
 use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, OptionInfo, SEED, SOURCES, StateBytes};
 use crate::algorithm::fast_rp::{self, FastRpOptions};
 use crate::algorithm::random_walks::{self, WalkOptions};
 use crate::algorithm::similarity::{self, Measure, SimilarityOptions};
+
+/// Vectors between two looks whether the query has ended.
+const VECTORS_A_CHECK: usize = 1 << 10;
 
 pub(super) const FAST_RP: AlgorithmInfo = AlgorithmInfo {
     name: "fast_rp",
@@ -58,6 +61,9 @@ pub(super) const FAST_RP: AlgorithmInfo = AlgorithmInfo {
             let numbering = projection.numbering();
             let (mut vertices, mut numbers) = (Vec::new(), Vec::new());
             for at in numbering.present(0..numbering.positions()) {
+                if vertices.len() % VECTORS_A_CHECK == 0 {
+                    given.team.check()?;
+                }
                 vertices.push(numbering.vertex(at));
                 numbers.extend_from_slice(&vectors[at as usize * options.width..][..options.width]);
             }
@@ -129,7 +135,7 @@ pub(super) const RANDOM_WALKS: AlgorithmInfo = AlgorithmInfo {
         let plan = given.on(None, move |projection| {
             let sources = given.sources(projection)?;
             let walks = random_walks::run(projection, &sources, &options, given.team)?;
-            let vertices = walks.positions.iter().map(|at| projection.numbering().vertex(*at)).collect();
+            let vertices = made(&walks.positions, given.team, |at| projection.numbering().vertex(*at))?;
             let values = ColumnValues::VertexLists { ends: walks.ends, vertices };
             Ok(Output { columns: vec![Column { name: "walk", values }] })
         })?;
@@ -207,9 +213,9 @@ pub(super) const SIMILARITY: AlgorithmInfo = AlgorithmInfo {
         given.on(None, move |projection| {
             let rows = similarity::run(projection, &options, given.team)?;
             let vertex = |at: u32| projection.numbering().vertex(at);
-            let one = ColumnValues::Vertices(rows.iter().map(|row| vertex(row.one)).collect());
-            let other = ColumnValues::Vertices(rows.iter().map(|row| vertex(row.other)).collect());
-            let similarity = ColumnValues::Numbers(rows.iter().map(|row| row.similarity).collect());
+            let one = ColumnValues::Vertices(made(&rows, given.team, |row| vertex(row.one))?);
+            let other = ColumnValues::Vertices(made(&rows, given.team, |row| vertex(row.other))?);
+            let similarity = ColumnValues::Numbers(made(&rows, given.team, |row| row.similarity)?);
             let columns = [("one", one), ("other", other), ("similarity", similarity)];
             Ok(Output { columns: columns.into_iter().map(|(name, values)| Column { name, values }).collect() })
         })
