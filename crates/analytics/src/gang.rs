@@ -30,17 +30,23 @@ const LOOKS: usize = 2_000;
 /// The work of a phase: what is to be done for a part.
 pub(crate) type Work<'w> = dyn Fn(usize) + Sync + 'w;
 
+/// A cache line of its own, since helpers that look whether a phase is open must not lose the line to those that draw parts.
+#[derive(Default)]
+#[repr(align(64))]
+struct Line<T>(T);
+
 /// What the caller and its helpers share.
 #[derive(Default)]
 pub(crate) struct Gang {
     /// The work of the open phase. Written by the caller while no phase is open and no helper is inside.
     work: UnsafeCell<Option<*const Work<'static>>>,
     is_open: AtomicBool,
-    /// Helpers that may use `work`.
-    inside: AtomicUsize,
-    /// The next part to be drawn, and the number of parts.
-    next: AtomicUsize,
+    /// The number of parts.
     parts: AtomicUsize,
+    /// Helpers that may use `work`.
+    inside: Line<AtomicUsize>,
+    /// The next part to be drawn.
+    next: Line<AtomicUsize>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
@@ -76,7 +82,7 @@ impl Gang {
         }
         self.is_open.store(false, Ordering::SeqCst);
         let mut looks = 0;
-        while self.inside.load(Ordering::SeqCst) > 0 {
+        while self.inside.0.load(Ordering::SeqCst) > 0 {
             looks += 1;
             if looks > LOOKS { yield_now() } else { spin_loop() }
         }
@@ -87,8 +93,12 @@ impl Gang {
 
     /// Works on at most so many parts of the open phase. Returns on how many.
     pub(crate) fn help(&self, most: usize) -> usize {
-        // ALGO-1: inside before the look.
-        self.inside.fetch_add(1, Ordering::SeqCst);
+        // Mostly no phase is open, and then a look changes nothing.
+        if !self.is_open() {
+            return 0;
+        }
+        // ALGO-1: inside before the look that counts.
+        self.inside.0.fetch_add(1, Ordering::SeqCst);
         let mut worked = 0;
         if self.is_open.load(Ordering::SeqCst) {
             // SAFETY: the phase is open and this thread is inside, so the caller waits, and what the pointer points to lives.
@@ -103,7 +113,7 @@ impl Gang {
                 worked += 1;
             }
         }
-        self.inside.fetch_sub(1, Ordering::SeqCst);
+        self.inside.0.fetch_sub(1, Ordering::SeqCst);
         worked
     }
 
@@ -114,11 +124,11 @@ impl Gang {
 
     /// Lets no further part of the phase be drawn.
     pub(crate) fn leave_out_the_rest(&self) {
-        self.next.store(self.parts.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.next.0.store(self.parts.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     fn begin(&self, parts: usize) {
-        self.next.store(0, Ordering::Relaxed);
+        self.next.0.store(0, Ordering::Relaxed);
         self.parts.store(parts, Ordering::Relaxed);
     }
 
@@ -131,10 +141,10 @@ impl Gang {
     fn next_part(&self) -> Option<usize> {
         let parts = self.parts.load(Ordering::Relaxed);
         // The check first: the counter must not overflow while helpers look for parts.
-        if self.next.load(Ordering::Relaxed) >= parts {
+        if self.next.0.load(Ordering::Relaxed) >= parts {
             return None;
         }
-        Some(self.next.fetch_add(1, Ordering::Relaxed)).filter(|part| *part < parts)
+        Some(self.next.0.fetch_add(1, Ordering::Relaxed)).filter(|part| *part < parts)
     }
 }
 

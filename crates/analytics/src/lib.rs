@@ -31,6 +31,7 @@
 pub mod algorithm;
 pub mod cache;
 mod choice;
+mod directory;
 #[allow(unsafe_code)]
 mod gang;
 mod greedy;

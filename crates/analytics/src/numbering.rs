@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use mangrove_graph::{Error, PAGE_SLOTS, Result, VertexId, VertexPage};
 
+use crate::directory::Directory;
+
 /// The positions of a page.
 pub(crate) const SLOTS: usize = PAGE_SLOTS as usize;
-/// In the table of pages: a page without positions.
-const NO_PAGE: u32 = u32::MAX;
 /// The most pages: positions have 32 bits, and the last one means that there is none.
 const PAGES_MAX: usize = u32::MAX as usize / SLOTS;
 /// Words of the bits of a page.
@@ -53,10 +53,7 @@ impl PageVertices {
 /// The positions of the vertices of a moment.
 #[derive(Clone, Debug, Default)]
 pub struct Numbering {
-    /// Where the pages of each tablet begin in `ordinals`, and where the last ones end.
-    starts: Vec<u32>,
-    /// By tablet, and by the number of a page in it, the page's ordinal, or [`NO_PAGE`].
-    ordinals: Vec<u32>,
+    directory: Directory,
     /// By ordinal, the id of a page's first slot, in its first generation.
     pages: Vec<VertexId>,
     /// By ordinal, as in [`PageVertices`].
@@ -83,22 +80,7 @@ impl Numbering {
         }
         numbering.generations.resize_with(count, Arc::default);
         numbering.present.resize(count * WORDS, 0);
-        // The table: of each tablet as many entries as its last page needs.
-        let tablets = numbering.pages.iter().map(|first| usize::from(first.tablet().0) + 1).max().unwrap_or_default();
-        let mut lengths = vec![0_u32; tablets];
-        for first in &numbering.pages {
-            let length = &mut lengths[usize::from(first.tablet().0)];
-            *length = (*length).max(first.page() as u32 + 1);
-        }
-        numbering.starts = vec![0];
-        for length in lengths {
-            numbering.starts.push(numbering.starts[numbering.starts.len() - 1] + length);
-        }
-        numbering.ordinals = vec![NO_PAGE; numbering.starts[tablets] as usize];
-        for (ordinal, first) in numbering.pages.iter().enumerate() {
-            let at = numbering.starts[usize::from(first.tablet().0)] as usize + first.page();
-            numbering.ordinals[at] = ordinal as u32;
-        }
+        numbering.directory = Directory::of(&numbering.pages);
         Ok(numbering)
     }
 
@@ -114,11 +96,7 @@ impl Numbering {
     /// The ordinal of the page of an id.
     #[inline]
     pub(crate) fn ordinal(&self, id: VertexId) -> Option<usize> {
-        let tablet = usize::from(id.tablet().0);
-        let (start, end) = (*self.starts.get(tablet)?, *self.starts.get(tablet + 1)?);
-        let at = start as usize + id.page();
-        let ordinal = *self.ordinals.get(at).filter(|_| at < end as usize)?;
-        (ordinal != NO_PAGE).then_some(ordinal as usize)
+        self.directory.base(id).map(|base| base as usize / SLOTS)
     }
 
     /// The number of positions, holes included.
@@ -145,7 +123,13 @@ impl Numbering {
     /// The position of a place; [`NO_POSITION`] if its page has none. The generation does not count.
     #[inline]
     pub fn position(&self, id: VertexId) -> u32 {
-        self.ordinal(id).map_or(NO_POSITION, |ordinal| (ordinal * SLOTS + id.offset()) as u32)
+        self.directory.base(id).map_or(NO_POSITION, |base| base | id.offset() as u32)
+    }
+
+    /// Appends [`Numbering::position`] of each of these places.
+    #[inline]
+    pub(crate) fn append_positions(&self, ids: &[VertexId], out: &mut Vec<u32>) {
+        self.directory.append_positions(ids, out);
     }
 
     /// The position of a vertex, if it is one of those that are numbered.
@@ -169,7 +153,6 @@ impl Numbering {
     /// The bytes that the numbering holds.
     pub fn bytes(&self) -> u64 {
         let generations: usize = self.generations.iter().map(|generations| generations.len() * 2 + 32).sum();
-        let tables = (self.starts.len() + self.ordinals.len()) * 4;
-        (generations + tables + self.pages.len() * 8 + self.present.len() * 8) as u64
+        (generations + self.directory.bases.len() * 4 + self.pages.len() * 8 + self.present.len() * 8) as u64
     }
 }

@@ -66,12 +66,16 @@ impl PageRows {
         &rows[rows[slot] as usize..rows[slot + 1] as usize]
     }
 
-    /// The rows of some slots.
+    /// Calls `each` with the row of each of some slots.
     #[inline]
-    pub(crate) fn rows_of(&self, slots: Range<usize>) -> impl Iterator<Item = &[u32]> {
+    pub(crate) fn each_row(&self, slots: Range<usize>, mut each: impl FnMut(&[u32])) {
         let rows = &*self.rows;
-        let begins = &rows[slots.start..slots.end + 1];
-        begins.iter().zip(&begins[1..]).map(|(begin, end)| &rows[*begin as usize..*end as usize])
+        let mut begin = rows[slots.start] as usize;
+        for end in &rows[slots.start + 1..=slots.end] {
+            let end = *end as usize;
+            each(&rows[begin..end]);
+            begin = end;
+        }
     }
 
     #[inline]
@@ -244,7 +248,7 @@ impl<'a> PageReader<'a> {
             if takes_all {
                 let begin = cells.len();
                 lengths.extend(runs.iter().map(|(_, neighbors, _)| neighbors.len() as u32));
-                cells.extend(runs.all_neighbors().iter().map(|id| self.numbering.position(*id)));
+                self.numbering.append_positions(runs.all_neighbors(), cells);
                 if cells[begin..].contains(&NO_POSITION) {
                     return Err(Error::bug("a neighbor is on a page that the view did not name"));
                 }

@@ -208,16 +208,16 @@ impl Projection {
         self.incoming_rows()[at as usize / SLOTS].row(at as usize % SLOTS)
     }
 
-    /// [`Projection::incoming`] of a range of positions: faster than one by one, because a page is looked up once.
+    /// Calls `each` with [`Projection::incoming`] of each position in a range: faster than one by one, because a page is looked up once.
     #[inline]
-    pub fn incoming_in(&self, range: Range<usize>) -> impl Iterator<Item = &[u32]> {
-        rows_in(self.incoming_rows(), range)
+    pub fn each_incoming(&self, range: Range<usize>, each: impl FnMut(usize, &[u32])) {
+        each_row(self.incoming_rows(), range, each);
     }
 
-    /// [`Projection::outgoing`] of a range of positions.
+    /// As [`Projection::each_incoming`], for [`Projection::outgoing`].
     #[inline]
-    pub fn outgoing_in(&self, range: Range<usize>) -> impl Iterator<Item = &[u32]> {
-        rows_in(&self.out, range)
+    pub fn each_outgoing(&self, range: Range<usize>, each: impl FnMut(usize, &[u32])) {
+        each_row(&self.out, range, each);
     }
 
     #[inline]
@@ -277,14 +277,20 @@ impl Projection {
     }
 }
 
-/// The rows of a range of positions.
+/// Calls `each` with each position in a range, and its row.
 #[inline]
-fn rows_in(pages: &[PageRows], range: Range<usize>) -> impl Iterator<Item = &[u32]> {
-    let ordinals = range.start / SLOTS..range.end.div_ceil(SLOTS);
-    ordinals.flat_map(move |ordinal| {
-        let first = ordinal * SLOTS;
-        pages[ordinal].rows_of(range.start.max(first) - first..range.end.min(first + SLOTS) - first)
-    })
+fn each_row(pages: &[PageRows], range: Range<usize>, mut each: impl FnMut(usize, &[u32])) {
+    let mut at = range.start;
+    while at < range.end {
+        let (ordinal, first) = (at / SLOTS, at % SLOTS);
+        let slots = first..SLOTS.min(first + range.end - at);
+        at += slots.len();
+        let mut position = ordinal * SLOTS + first;
+        pages[ordinal].each_row(slots, |row| {
+            each(position, row);
+            position += 1;
+        });
+    }
 }
 
 /// Cuts the positions into ranges of about equal work. Pages with little work are put together.

@@ -188,18 +188,18 @@ impl Team {
         Ok(all.map(|result| result.expect("every part was worked on")).collect())
     }
 
-    /// Calls `work` with the number of each range and the entries of `data` in it. Ranges ascend, and do not overlap. Returns the
-    /// results in the order of the ranges.
-    pub fn map_slices<T: Send, R: Send>(
+    /// Calls `work` with the number of each range and the entries of `data` in it: a slice, or a pair of slices of one length. Ranges
+    /// ascend, and do not overlap. Returns the results in the order of the ranges.
+    pub fn map_slices<D: Sliced, R: Send>(
         &self,
         ranges: &[Range<usize>],
-        data: &mut [T],
-        work: impl Fn(usize, &mut [T]) -> R + Sync,
+        data: D,
+        work: impl Fn(usize, D) -> R + Sync,
     ) -> Result<Vec<R>> {
         let (mut slices, mut rest, mut at) = (Vec::with_capacity(ranges.len()), data, 0);
         for range in ranges {
-            let (_, from) = rest.split_at_mut(range.start - at);
-            let (slice, after) = from.split_at_mut(range.len());
+            let (_, from) = rest.split(range.start - at);
+            let (slice, after) = from.split(range.len());
             slices.push(Mutex::new(Some(slice)));
             (rest, at) = (after, range.end);
         }
@@ -207,6 +207,25 @@ impl Team {
             let slice = slices[part].lock().take().expect("a part is drawn once");
             work(part, slice)
         })
+    }
+}
+
+/// What [`Team::map_slices`] cuts into parts.
+pub trait Sliced: Send + Sized {
+    /// The first `length` entries, and the others.
+    fn split(self, length: usize) -> (Self, Self);
+}
+
+impl<T: Send> Sliced for &mut [T] {
+    fn split(self, length: usize) -> (Self, Self) {
+        self.split_at_mut(length)
+    }
+}
+
+impl<A: Sliced, B: Sliced> Sliced for (A, B) {
+    fn split(self, length: usize) -> (Self, Self) {
+        let ((first, rest), (other_first, other_rest)) = (self.0.split(length), self.1.split(length));
+        ((first, other_first), (rest, other_rest))
     }
 }
 
@@ -275,11 +294,16 @@ struct Helper {
 impl Task for Helper {
     fn run(&mut self, _: usize) -> TaskStatus {
         let Shared { gang, is_over, helpers } = &*self.shared;
-        for _ in 0..LOOKS {
+        let (mut looks, mut worked) = (0, 0);
+        while looks < LOOKS {
             if is_over.load(Ordering::SeqCst) {
                 return TaskStatus::Done;
             }
-            if gang.help(PARTS_A_TURN) > 0 {
+            match gang.help(PARTS_A_TURN - worked) {
+                0 => looks += 1,
+                parts => (looks, worked) = (0, worked + parts),
+            }
+            if worked == PARTS_A_TURN {
                 return TaskStatus::Again;
             }
             std::hint::spin_loop();

@@ -19,6 +19,7 @@
 mod by_index;
 mod columns;
 mod expand;
+mod filtered;
 mod graph_view;
 mod layout;
 pub mod lists;

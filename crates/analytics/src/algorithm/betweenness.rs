@@ -66,7 +66,7 @@ pub fn run(projection: &Projection, options: &BetweennessOptions, team: &Team) -
     for sources in sources.chunks(round.max(1)) {
         if is_small {
             let each: Vec<_> = (0..sources.len()).map(|search| search..search + 1).collect();
-            let done = team.map_slices(&each, &mut searches, |part, search| {
+            let done = team.map_slices(&each, &mut *searches, |part, search| {
                 search[0].run(projection, sources[part], &Team::alone())
             })?;
             done.into_iter().collect::<Result<()>>()?;

@@ -26,10 +26,10 @@ pub const UNREACHED: u32 = u32::MAX;
 const ALPHA: u64 = 15;
 /// Top down is better again below this part of the vertices.
 const BETA: u64 = 18;
-/// Cells of the rows of a frontier that make a part of a phase. In less time no second thread comes.
-const FRONTIER_CELLS: u64 = 4_096;
+/// Cells of the rows of a frontier that make a part of a phase: about as long as a helper that is awake needs to come.
+const FRONTIER_CELLS: u64 = 512;
 /// Vertices of a frontier that make a part of a phase, at least.
-const FRONTIER_PART: usize = 64;
+const FRONTIER_PART: u64 = 64;
 
 /// Which edges a search follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,6 +67,20 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
     let depths: Vec<AtomicU32> = (0..projection.positions()).map(|_| AtomicU32::new(UNREACHED)).collect();
     let mut frontier = vec![source];
     depths[source as usize].store(0, Ordering::Relaxed);
+    let expand = |frontier: &[u32], depth: u32, found: &mut Vec<u32>| {
+        for at in frontier {
+            for &other in forward(*at) {
+                let place = &depths[other as usize];
+                // A plain look first: most neighbors have a depth, and an exchange takes the line from others.
+                if place.load(Ordering::Relaxed) == UNREACHED
+                    && place.compare_exchange(UNREACHED, depth, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+                {
+                    found.push(other);
+                }
+            }
+        }
+    };
+    let mut next = Vec::new();
     let mut left = projection.cell_count();
     let mut depth = 0;
     while !frontier.is_empty() && depth < depth_max {
@@ -77,25 +91,23 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
         }
         left = left.saturating_sub(of_frontier);
         depth += 1;
-        let parts = (of_frontier / FRONTIER_CELLS).clamp(1, frontier.len().div_ceil(FRONTIER_PART) as u64) as usize;
+        let parts = (of_frontier / FRONTIER_CELLS).min(frontier.len() as u64 / FRONTIER_PART) as usize;
+        if parts < 2 {
+            team.check()?;
+            next.clear();
+            expand(&frontier, depth, &mut next);
+            std::mem::swap(&mut frontier, &mut next);
+            continue;
+        }
         let length = frontier.len().div_ceil(parts);
         let found = team.map_parts(parts, |part| {
             let begin = (part * length).min(frontier.len());
             let mut found = Vec::new();
-            for at in &frontier[begin..frontier.len().min(begin + length)] {
-                for &other in forward(*at) {
-                    let place = &depths[other as usize];
-                    // A plain look first: most neighbors have a depth, and an exchange takes the line from others.
-                    if place.load(Ordering::Relaxed) == UNREACHED
-                        && place.compare_exchange(UNREACHED, depth, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-                    {
-                        found.push(other);
-                    }
-                }
-            }
+            expand(&frontier[begin..frontier.len().min(begin + length)], depth, &mut found);
             found
         })?;
-        frontier = found.concat();
+        frontier.clear();
+        found.iter().for_each(|found| frontier.extend_from_slice(found));
     }
     Ok(depths.into_iter().map(AtomicU32::into_inner).collect())
 }
@@ -109,7 +121,7 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
 pub fn parents(projection: &Projection, depths: &[u32], follow: Follow, team: &Team) -> Result<Vec<u32>> {
     let parts = projection.parts();
     let mut parents = vec![UNREACHED; depths.len()];
-    team.map_slices(parts, &mut parents, |part, parents| {
+    team.map_slices(parts, &mut *parents, |part, parents| {
         for (at, parent) in parts[part].clone().zip(parents) {
             let depth = depths[at];
             if depth == 0 || depth == UNREACHED {

@@ -38,7 +38,7 @@ pub(super) fn in_rounds<T>(
     team.count_in("rounds", u64::from(rounds));
     for _ in 0..rounds {
         let known = &last;
-        let changed = team.map_slices(parts, &mut next, |part, next| {
+        let changed = team.map_slices(parts, &mut *next, |part, next| {
             let (mut changed, mut seen) = (false, Vec::new());
             for (at, next) in parts[part].clone().zip(next) {
                 seen.clear();

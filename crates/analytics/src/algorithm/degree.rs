@@ -31,7 +31,7 @@ impl Degree {
 pub fn run(projection: &Projection, team: &Team) -> Result<Vec<Degree>> {
     let parts = projection.parts();
     let mut degrees = vec![Degree::default(); projection.positions()];
-    team.map_slices(parts, &mut degrees, |part, degrees| {
+    team.map_slices(parts, &mut *degrees, |part, degrees| {
         for (at, degree) in parts[part].clone().zip(degrees) {
             let at = at as u32;
             *degree = Degree { outgoing: projection.out_degree(at), incoming: projection.incoming(at).len() as u32 };

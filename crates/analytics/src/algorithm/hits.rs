@@ -59,7 +59,7 @@ fn pull<'p>(
 ) -> Result<f64> {
     let parts = projection.parts();
     before.copy_from_slice(to);
-    let squares = team.map_slices(parts, to, |part, to| {
+    let squares = team.map_slices(parts, &mut *to, |part, to| {
         let mut squares = 0.0;
         for (at, to) in parts[part].clone().zip(to) {
             *to = row(at as u32).iter().map(|other| from[*other as usize]).sum();
@@ -69,7 +69,7 @@ fn pull<'p>(
     })?;
     let norm = squares.iter().sum::<f64>().sqrt();
     let scale = if norm > 0.0 { 1.0 / norm } else { 0.0 };
-    let changes = team.map_slices(parts, to, |part, to| {
+    let changes = team.map_slices(parts, &mut *to, |part, to| {
         let mut change = 0.0;
         for (at, to) in parts[part].clone().zip(to) {
             *to *= scale;

@@ -53,7 +53,7 @@ pub fn run(projection: &Projection, options: &KatzOptions, team: &Team) -> Resul
     team.count_in("rounds", u64::from(options.rounds));
     for _ in 0..options.rounds {
         let known = &values;
-        let of_parts = team.map_slices(parts, &mut next, |part, next| {
+        let of_parts = team.map_slices(parts, &mut *next, |part, next| {
             let (mut change, mut sum) = (0.0, 0.0);
             for (at, next) in parts[part].clone().zip(next) {
                 if !numbering.exists(at as u32) {

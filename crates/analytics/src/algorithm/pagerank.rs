@@ -139,7 +139,7 @@ pub fn run_from(projection: &Projection, mut first: Vec<f64>, options: &PageRank
 }
 
 /// A number that a vertex passes on.
-trait Passed: Copy + Send + Sync + AddAssign + Add<Output = Self> + Mul<Output = Self> {
+trait Passed: Copy + Default + PartialEq + Send + Sync + AddAssign + Add<Output = Self> + Mul<Output = Self> {
     fn of(number: f64) -> Self;
     fn double(self) -> f64;
 }
@@ -165,11 +165,16 @@ impl Passed for f32 {
 /// The sum of what the vertices of a row pass on, in the order of the row. Four sums at a time were slower by a fifth.
 #[inline]
 fn pull<P: Passed>(row: &[u32], passed: &[P]) -> P {
-    let mut sum = P::of(0.0);
+    let mut sum = P::default();
     for from in row {
         sum += passed[*from as usize];
     }
     sum
+}
+
+/// As [`pull`], along edges with weights.
+fn pull_weighted<P: Passed>(row: &[u32], weights: &[f64], passed: &[P]) -> P {
+    P::of(row.iter().zip(weights).map(|(from, weight)| passed[*from as usize].double() * weight).sum())
 }
 
 /// `starts` has for each position the part of all walks that begin there; `None`: equally many begin at each vertex. `first` has
@@ -185,7 +190,6 @@ fn walk<P: Passed>(
     if !(0.0..=1.0).contains(&damping) {
         return Err(Error::invalid(format!("the damping is {damping}; it is a probability, from 0 to 1")));
     }
-    let leaving = Leaving::<P>::of(projection, weighted, team)?;
     let (numbering, parts) = (projection.numbering(), projection.parts());
     let of_each = 1.0 / projection.vertex_count() as f64;
     let start = |at: usize| match starts {
@@ -193,32 +197,41 @@ fn walk<P: Passed>(
         None if numbering.exists(at as u32) => of_each,
         None => 0.0,
     };
-    let first = |at: usize| first.map_or_else(|| start(at), |first| first[at]);
-    // What each position passes on along an edge of weight 1, or its rank if it has no outgoing edge: then no vertex reads it.
-    let mut passed: Vec<P> = (0..projection.positions()).map(|at| P::of(first(at)) * leaving.inverse(at)).collect();
-    let mut next = vec![P::of(0.0); projection.positions()];
-    let mut lost: f64 = (0..projection.positions()).filter(|at| leaving.is_nothing(*at)).map(first).sum();
+    let leaving = if weighted { weight_sums(projection, team)? } else { degrees(projection, team)? };
+    let state = |(at, leaving): (usize, &f64)| State {
+        rank: P::of(first.map_or_else(|| start(at), |first| first[at])),
+        start: P::of(start(at)),
+        share: P::of(if *leaving > 0.0 { 1.0 / leaving } else { 0.0 }),
+    };
+    let mut states: Vec<State<P>> = leaving.iter().enumerate().map(state).collect();
+    drop(leaving);
+    // What each position passes on along an edge of weight 1.
+    let mut passed: Vec<P> = states.iter().map(|state| state.rank * state.share).collect();
+    let mut next = vec![P::default(); projection.positions()];
+    let is_spread = dangling == Dangling::Spread;
+    let mut lost: f64 = states.iter().map(State::lost).sum();
     let mut found = Ranks { ranks: Vec::new(), rounds: 0, change: f64::INFINITY };
     team.count_in("rounds", u64::from(rounds));
     while found.rounds < rounds && found.change > tolerance {
-        let begun = (1.0 - damping) + if dangling == Dangling::Spread { damping * lost } else { 0.0 };
-        let sums = team.map_slices(parts, &mut next, |part, next| {
+        let begun = P::of((1.0 - damping) + if is_spread { damping * lost } else { 0.0 });
+        let followed = P::of(damping);
+        let sums = team.map_slices(parts, (&mut *states, &mut *next), |part, (states, next)| {
             let (mut change, mut lost) = (0.0, 0.0);
-            let rows = projection.incoming_in(parts[part].clone());
-            for ((at, next), row) in parts[part].clone().zip(next).zip(rows) {
-                let pulled = if weighted {
-                    let weights = projection.incoming_weights(at as u32);
-                    row.iter().zip(weights).map(|(from, weight)| passed[*from as usize].double() * weight).sum()
-                } else {
-                    pull(row, &passed).double()
+            let mut places = states.iter_mut().zip(next);
+            projection.each_incoming(parts[part].clone(), |at, row| {
+                let Some((state, next)) = places.next() else { return };
+                let pulled = match weighted {
+                    true => pull_weighted(row, projection.incoming_weights(at as u32), &passed),
+                    false => pull(row, &passed),
                 };
-                let rank = begun * start(at) + damping * pulled;
-                *next = P::of(rank) * leaving.inverse(at);
-                change += (rank - passed[at].double() * leaving.amount(at)).abs();
-                if leaving.is_nothing(at) {
-                    lost += rank;
+                let rank = begun * state.start + followed * pulled;
+                change += (rank.double() - state.rank.double()).abs();
+                state.rank = rank;
+                *next = rank * state.share;
+                if is_spread {
+                    lost += state.lost();
                 }
-            }
+            });
             (change, lost)
         })?;
         // In the order of the parts (ALGO-2).
@@ -228,51 +241,37 @@ fn walk<P: Passed>(
         found.rounds += 1;
         std::mem::swap(&mut passed, &mut next);
     }
-    let ranks = passed.iter().enumerate().map(|(at, passed)| passed.double() * leaving.amount(at)).collect();
-    Ok(Ranks { ranks, ..found })
+    Ok(Ranks { ranks: states.iter().map(|state| state.rank.double()).collect(), ..found })
 }
 
-/// What leaves each position: the number of its outgoing edges, or the sum of their weights.
-struct Leaving<P> {
-    /// 1 if it is nothing.
-    amounts: Vec<P>,
-    /// What it is divided by, as a factor.
-    inverses: Vec<P>,
-    /// A bit for each position of which nothing leaves.
-    nothing: Vec<u64>,
+/// What a round reads and writes of a position itself.
+struct State<P> {
+    rank: P,
+    /// The part of all walks that begin here. 0 for holes.
+    start: P,
+    /// The part of the rank that an edge of weight 1 passes on. 0 if no edge leaves.
+    share: P,
 }
 
-impl<P: Passed> Leaving<P> {
-    fn of(projection: &Projection, weighted: bool, team: &Team) -> Result<Self> {
-        let amounts = match weighted {
-            true => weight_sums(projection, team)?,
-            false => (0..projection.positions()).map(|at| f64::from(projection.out_degree(at as u32))).collect(),
-        };
-        let mut nothing = vec![0; amounts.len().div_ceil(64)];
-        let of_nothing = amounts.iter().enumerate().filter(|(_, amount)| **amount <= 0.0);
-        of_nothing.for_each(|(at, _)| nothing[at / 64] |= 1 << (at % 64));
-        let some = |amount: &f64| if *amount > 0.0 { *amount } else { 1.0 };
-        Ok(Leaving {
-            amounts: amounts.iter().map(|amount| P::of(some(amount))).collect(),
-            inverses: amounts.iter().map(|amount| P::of(1.0 / some(amount))).collect(),
-            nothing,
-        })
-    }
-
+impl<P: Passed> State<P> {
+    /// The rank, if no edge leaves.
     #[inline]
-    fn amount(&self, at: usize) -> f64 {
-        self.amounts[at].double()
+    fn lost(&self) -> f64 {
+        if self.share == P::default() { self.rank.double() } else { 0.0 }
     }
+}
 
-    #[inline]
-    fn inverse(&self, at: usize) -> P {
-        self.inverses[at]
-    }
-
-    #[inline]
-    fn is_nothing(&self, at: usize) -> bool {
-        self.nothing[at / 64] >> (at % 64) & 1 == 1
-    }
+/// The length of each row.
+fn degrees(projection: &Projection, team: &Team) -> Result<Vec<f64>> {
+    let parts = projection.parts();
+    let mut degrees = vec![0.0; projection.positions()];
+    team.map_slices(parts, &mut *degrees, |part, degrees| {
+        let mut places = degrees.iter_mut();
+        projection.each_outgoing(parts[part].clone(), |_, row| {
+            places.next().into_iter().for_each(|place| *place = row.len() as f64);
+        });
+    })?;
+    Ok(degrees)
 }
 
 /// The sum of the weights of each row.
@@ -284,7 +283,7 @@ fn weight_sums(projection: &Projection, team: &Team) -> Result<Vec<f64>> {
     }
     let parts = projection.parts();
     let mut sums = vec![0.0; projection.positions()];
-    let wrong = team.map_slices(parts, &mut sums, |part, sums| {
+    let wrong = team.map_slices(parts, &mut *sums, |part, sums| {
         let mut wrong = None;
         for (at, sum) in parts[part].clone().zip(sums) {
             for weight in projection.outgoing_weights(at as u32) {

@@ -286,7 +286,7 @@ impl Search<'_> {
             }
         })?;
         let mut names = vec![0; self.components.len()];
-        team.map_slices(parts, &mut names, |part, names| {
+        team.map_slices(parts, &mut *names, |part, names| {
             for (at, name) in parts[part].clone().zip(names) {
                 *name = least[component(at)].load(Ordering::Relaxed);
             }

@@ -140,7 +140,7 @@ impl Rows<'_> {
     fn parts(&self, projection: &Projection, team: &Team) -> Result<Vec<Range<usize>>> {
         let of_projection = projection.parts();
         let mut works = vec![1_u64; projection.positions()];
-        team.map_slices(of_projection, &mut works, |part, works| {
+        team.map_slices(of_projection, &mut *works, |part, works| {
             for (at, work) in of_projection[part].clone().zip(works) {
                 if self.is_compared(at as u32) {
                     let row = self.outgoing.row(at as u32);

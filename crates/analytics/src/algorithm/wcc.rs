@@ -27,11 +27,11 @@ pub fn run(projection: &Projection, team: &Team) -> Result<Vec<u32>> {
     let parts = projection.parts();
     for round in 0..ROUNDS {
         team.for_parts(parts.len(), |part| {
-            for (at, row) in parts[part].clone().zip(projection.outgoing_in(parts[part].clone())) {
+            projection.each_outgoing(parts[part].clone(), |at, row| {
                 if let Some(&other) = row.get(round) {
                     link(&roots, at as u32, other);
                 }
-            }
+            });
         })?;
         compress(&roots, projection, team)?;
     }

@@ -46,7 +46,7 @@ impl<'p> Level<'p> {
         let mut level =
             Level { rows: Rows::Graph(projection), strengths: vec![0.0; projection.positions()], total: 0.0, parts };
         let mut strengths = std::mem::take(&mut level.strengths);
-        let misfits = team.map_slices(&level.parts, &mut strengths, |part, strengths| {
+        let misfits = team.map_slices(&level.parts, &mut *strengths, |part, strengths| {
             let mut misfit = None;
             for (at, strength) in level.parts[part].clone().zip(strengths) {
                 level.for_each_cell(at as u32, |_, weight| {

@@ -34,7 +34,7 @@ use mangrove_reclaim::sync::AtomicU64;
 
 use crate::memory::{Memory, RecordKind};
 
-/// Bits for every change that the table takes until it is due: one other edge in 16 is checked in vain.
+/// Bits for every change that the table takes until it is due: one other edge in 16 is checked in vain, at most.
 const BITS_A_CHANGE: usize = 16;
 /// Bits for every slot of the page, at least, since tables grow.
 const BITS_A_SLOT: usize = 8;
@@ -47,28 +47,36 @@ pub(crate) struct Ended(OnceLock<Box<Names>>);
 
 #[derive(Debug)]
 struct Names {
-    /// A bit for every list, by its slot, and then the filter: a power of two of words.
-    words: Box<[AtomicU64]>,
-    /// What the last compaction took out of `words`.
-    taken: Box<[AtomicU64]>,
+    /// A bit for every list, by its slot, and then the filters: a power of two of words.
+    words: Box<[Word]>,
     /// Where the filter begins.
     first: u32,
     /// How many bits a hash is shifted to become the number of a bit of the filter.
     shift: u32,
 }
 
+/// A word of both filters, in one cache line, because readers look at both.
+#[derive(Debug, Default)]
+#[repr(align(16))]
+struct Word {
+    /// Of the first filter.
+    named: AtomicU64,
+    /// Of the second filter: what the last compaction took out of `named`.
+    taken: AtomicU64,
+}
+
 impl Names {
     fn new(slots: usize, changes: usize, memory: &Memory) -> Self {
         let bits = (changes * BITS_A_CHANGE).max(slots * BITS_A_SLOT).max(BITS_MIN).next_power_of_two();
         let first = slots.div_ceil(64);
-        let words = || -> Box<[AtomicU64]> { (0..first + bits / 64).map(|_| AtomicU64::new(0)).collect() };
-        let names = Names { words: words(), taken: words(), first: first as u32, shift: 64 - bits.ilog2() };
+        let words = (0..first + bits / 64).map(|_| Word::default()).collect();
+        let names = Names { words, first: first as u32, shift: 64 - bits.ilog2() };
         memory.add(RecordKind::Descriptor, names.bytes());
         names
     }
 
     fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.words) + size_of_val(&*self.taken)
+        size_of::<Self>() + size_of_val(&*self.words)
     }
 
     #[inline]
@@ -81,20 +89,22 @@ impl Names {
     #[inline]
     fn has(&self, (word, bit): (usize, u64)) -> bool {
         // Acquire, and in this order: a bit that has left the first filter is in the second (`Names::take`).
-        self.words[word].load(Ordering::Acquire) & bit != 0 || self.taken[word].load(Ordering::Relaxed) & bit != 0
+        let named = self.words[word].named.load(Ordering::Acquire);
+        // No branch between the two: a reader asks for one edge after another, and most answers are no.
+        (named | self.words[word].taken.load(Ordering::Relaxed)) & bit != 0
     }
 
     /// Moves all names to the second filter, in place of those that are there.
     fn take(&self) {
-        for (word, taken) in self.words.iter().zip(&self.taken) {
-            let mut bits = word.load(Ordering::Acquire);
+        for Word { named, taken } in &self.words {
+            let mut bits = named.load(Ordering::Acquire);
             loop {
                 taken.store(bits, Ordering::Relaxed);
                 // Release: a reader that finds the bits gone finds them in the second filter. Acquire: its partner is the Release
                 // in `add`.
                 match bits {
                     0 => break,
-                    _ => match word.compare_exchange(bits, 0, Ordering::AcqRel, Ordering::Acquire) {
+                    _ => match named.compare_exchange(bits, 0, Ordering::AcqRel, Ordering::Acquire) {
                         Ok(_) => break,
                         Err(more) => bits = more,
                     },
@@ -105,7 +115,7 @@ impl Names {
 
     fn add(&self, (word, bit): (usize, u64)) {
         // Release: a thread that finds the name sees the claim. A bit that is set may be taken just then, so it is set again.
-        self.words[word].fetch_or(bit, Ordering::Release);
+        self.words[word].named.fetch_or(bit, Ordering::Release);
     }
 }
 
@@ -166,10 +176,10 @@ impl Suspects<'_> {
 
     /// Puts the names back that were taken.
     pub(crate) fn give_back(&self) {
-        for (word, taken) in self.names.iter().flat_map(|names| names.words.iter().zip(&names.taken)) {
+        for Word { named, taken } in self.names.iter().flat_map(|names| &names.words) {
             let taken = taken.load(Ordering::Relaxed);
             if taken != 0 {
-                word.fetch_or(taken, Ordering::Release);
+                named.fetch_or(taken, Ordering::Release);
             }
         }
     }
@@ -183,6 +193,13 @@ impl Suspects<'_> {
     #[inline]
     pub(crate) fn has_list(&self, at: usize) -> bool {
         self.names.is_some_and(|names| names.has((at / 64, 1 << (at % 64))))
+    }
+
+    /// Of up to 64 edges of a list that was not named: a bit for each that has to be checked, the first edge's lowest.
+    #[inline]
+    pub(crate) fn among(&self, edges: &[EdgeId]) -> u64 {
+        let Some(names) = self.names else { return 0 };
+        edges.iter().enumerate().fold(0, |bits, (at, edge)| bits | u64::from(names.has(names.bit_of(*edge))) << at)
     }
 
     /// Returns true if an edge of a list that was not named has to be checked.
