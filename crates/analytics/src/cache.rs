@@ -3,11 +3,14 @@
 //! Most runs read the graph that the last one has read, or one with few changes. So a database keeps the projections that it has made
 //! last, up to a number of bytes. A run of an algorithm with the same choice of vertices and edges reads only the
 //! pages that have changed since.
+//!
+//! The memory of all projections is drawn from the memory budget of the process. A kept one that no algorithm uses gives way to whatever
+//! else needs the memory: so nothing is refused because of it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
-use mangrove_graph::{GraphView, Result};
+use mangrove_graph::{ErrorKind, GraphView, MemoryBudget, Result, SpareMemory};
 use parking_lot::Mutex;
 
 use crate::named::NamedProjections;
@@ -36,7 +39,25 @@ impl Default for ProjectionCache {
     }
 }
 
+impl SpareMemory for ProjectionCache {
+    /// Drops the one that was used least recently, of those that no algorithm uses.
+    fn give_way(&self, _: u64) -> bool {
+        let mut kept = self.kept.lock();
+        // Uses begin with the lock held.
+        let unused = kept.iter().position(|projection| Arc::strong_count(projection) == 1).map(|at| kept.remove(at));
+        drop(kept);
+        unused.is_some()
+    }
+}
+
 impl ProjectionCache {
+    /// A cache whose projections give way to everything else that draws from a budget.
+    pub fn giving_way_in(budget: &MemoryBudget) -> Arc<Self> {
+        let cache = Arc::new(ProjectionCache::default());
+        budget.give_way_first(Arc::downgrade(&cache) as Weak<dyn SpareMemory>);
+        cache
+    }
+
     /// Keeps projections of this many bytes together at most. 0: none.
     pub fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
@@ -51,6 +72,16 @@ impl ProjectionCache {
     /// The bytes of the kept projections. Projections that share arrays count them each.
     pub fn bytes(&self) -> u64 {
         self.kept.lock().iter().map(|projection| projection.bytes()).sum()
+    }
+
+    /// The number of the kept projections.
+    pub fn count(&self) -> usize {
+        self.kept.lock().len()
+    }
+
+    /// Returns true if a projection with these options is kept.
+    pub fn keeps(&self, options: &ProjectionOptions) -> bool {
+        self.kept.lock().iter().any(|kept| kept.options() == options)
     }
 
     /// The projections with names. They are not part of the limit.
@@ -79,9 +110,16 @@ impl ProjectionCache {
             return Projection::of(view, options, team).map(Arc::new);
         }
         let found = self.kept.lock().iter().find(|kept| kept.options() == options).cloned();
-        let projection = match found {
-            Some(kept) => kept.refreshed(view, team)?.0,
-            None => Arc::new(Projection::of(view, options, team)?),
+        let refreshed = found.map(|kept| kept.refreshed(view, team)).transpose();
+        let projection = match refreshed {
+            Ok(Some((refreshed, _))) => refreshed,
+            Ok(None) => Arc::new(Projection::of(view, options, team)?),
+            // There is no room for the old pages and the new ones.
+            Err(error) if error.kind() == ErrorKind::MemoryLimit => {
+                self.kept.lock().retain(|kept| kept.options() != options);
+                Arc::new(Projection::of(view, options, team)?)
+            }
+            Err(error) => return Err(error),
         };
         self.keep(projection.clone());
         Ok(projection)

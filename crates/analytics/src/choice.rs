@@ -55,18 +55,28 @@ pub struct StateBytes {
 }
 
 impl ProjectionOptions {
-    /// The bytes of a projection of what a view shows, and of the state of an algorithm that runs on it, about: by the
-    /// newest counts of the graph, which cost no scan.
-    pub fn expected_bytes(&self, view: &dyn GraphView, state: StateBytes) -> u64 {
+    /// The vertices and the edges of a projection of what a view shows, about: by the newest counts of the graph, which cost no scan.
+    fn expected_counts(&self, view: &dyn GraphView) -> (u64, u64) {
         let counts = view.live_counts();
         let taken = |labels: &LabelFilter, counts: &[(LabelSetId, u64)]| -> u64 {
             counts.iter().filter(|(set, _)| labels.takes(*set)).map(|(_, count)| count).sum()
         };
-        let (vertices, edges) = (taken(&self.vertices, &counts.vertices), taken(&self.edges, &counts.edges));
+        (taken(&self.vertices, &counts.vertices), taken(&self.edges, &counts.edges))
+    }
+
+    /// The bytes of a projection of what a view shows, about.
+    pub fn expected_bytes(&self, view: &dyn GraphView) -> u64 {
+        let (vertices, edges) = self.expected_counts(view);
         let directions = self.directions().len() as u64;
         let of_cell = 4 + 8 * (u64::from(self.weight.is_some()) + u64::from(self.names_edges));
-        let rows = vertices * 4 * directions + 2 * edges * of_cell;
-        rows + vertices * state.position + 2 * edges / directions * state.cell
+        vertices * 4 * directions + 2 * edges * of_cell
+    }
+
+    /// The bytes of the state of an algorithm that runs on a projection of what a view shows, about.
+    pub fn expected_state(&self, view: &dyn GraphView, state: StateBytes) -> u64 {
+        let (vertices, edges) = self.expected_counts(view);
+        let cells = 2 * edges / self.directions().len() as u64;
+        vertices.saturating_mul(state.position).saturating_add(cells.saturating_mul(state.cell))
     }
 
     /// The directions of the rows.

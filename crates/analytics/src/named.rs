@@ -1,7 +1,8 @@
 //! Projections with names: a choice of vertices and edges that is kept in memory for many runs of algorithms.
 //!
 //! A named projection always shows the moment of the query that uses it: it is refreshed first, by reading the pages that have
-//! changed. Unlike the other kept projections, it stays until it is dropped.
+//! changed. Unlike the other kept projections, it stays until it is dropped: if the memory budget of the process has no room for it, it is
+//! refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +36,9 @@ impl Choice {
     pub fn options(&self, view: &dyn GraphView) -> Result<ProjectionOptions> {
         let weight = self.weight.as_ref().map(|key| {
             view.key_of(key).ok_or_else(|| {
-                let message = format!("no element has a property '{key}', which is the option 'weight'");
+                let message = format!(
+                    "no element has a property '{key}', which is the option 'weight'; mangrove.names lists the keys"
+                );
                 Error::new(ErrorKind::NotFound, message)
             })
         });
@@ -54,7 +57,9 @@ pub(crate) fn label_filter(view: &dyn GraphView, option: &str, label: Option<&st
     let Some(label) = label else { return Ok(LabelFilter::Any) };
     match view.label_filter(&[label.into()]) {
         LabelFilter::Sets(sets) if sets.is_empty() => {
-            let message = format!("the graph has no label '{label}', which is the option '{option}'");
+            let message = format!(
+                "the graph has no label '{label}', which is the option '{option}'; mangrove.names lists the labels"
+            );
             Err(Error::new(ErrorKind::NotFound, message))
         }
         filter => Ok(filter),
@@ -91,7 +96,8 @@ impl NamedProjections {
         if self.0.lock().contains_key(name) {
             return Err(taken());
         }
-        let projection = Arc::new(Projection::of(view, &choice.options(view)?, team)?);
+        let projection = Projection::of(view, &choice.options(view)?, team);
+        let projection = Arc::new(projection.map_err(|error| self.without_room(name, error))?);
         let made = NamedProjection { name: name.to_owned(), choice, projection };
         let mut all = self.0.lock();
         // Another caller may have made one in the meantime.
@@ -112,10 +118,11 @@ impl NamedProjections {
         let kept = kept.ok_or_else(|| self.unknown(name))?;
         let options = kept.choice.options(view)?;
         let projection = match kept.projection.options() == &options {
-            true => kept.projection.refreshed(view, team)?.0,
+            true => kept.projection.refreshed(view, team).map(|(refreshed, _)| refreshed),
             // A label set that has come since belongs to the choice.
-            false => Arc::new(Projection::of(view, &options, team)?),
+            false => Projection::of(view, &options, team).map(Arc::new),
         };
+        let projection = projection.map_err(|error| self.without_room(name, error))?;
         let found = NamedProjection { projection, ..kept };
         if found.projection.commit().is_some()
             && let Some(kept) = self.0.lock().get_mut(name)
@@ -124,6 +131,21 @@ impl NamedProjections {
             kept.projection = found.projection.clone();
         }
         Ok(found)
+    }
+
+    /// The choice of a name.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no projection of that name.
+    pub fn choice(&self, name: &str) -> Result<Choice> {
+        let choice = self.0.lock().get(name).map(|named| named.choice.clone());
+        choice.ok_or_else(|| self.unknown(name))
+    }
+
+    /// The bytes of all of them.
+    pub fn bytes(&self) -> u64 {
+        self.0.lock().values().map(|named| named.projection.bytes()).sum()
     }
 
     /// All of them, by their names.
@@ -139,6 +161,20 @@ impl NamedProjections {
     pub fn drop(&self, name: &str) -> Result<NamedProjection> {
         let dropped = self.0.lock().remove(name);
         dropped.ok_or_else(|| self.unknown(name))
+    }
+
+    /// An error of reading a projection, which says what gives memory back.
+    fn without_room(&self, name: &str, error: Error) -> Error {
+        if error.kind() != ErrorKind::MemoryLimit {
+            return error;
+        }
+        let bytes = self.bytes();
+        let message = format!(
+            "there is no memory for the projection '{name}': {}. The projections with names take {bytes} bytes; \
+             mangrove.projection.drop drops one",
+            error.message()
+        );
+        Error::new(ErrorKind::MemoryLimit, message)
     }
 
     fn unknown(&self, name: &str) -> Error {

@@ -41,6 +41,11 @@ impl PageVertices {
         }
         PageVertices { present, generations: generations.into() }
     }
+
+    /// The bytes that they take in a numbering.
+    pub(crate) fn bytes(&self) -> u64 {
+        (size_of::<Self>() + size_of_val(&*self.generations)) as u64
+    }
 }
 
 /// The positions of the vertices of a moment.

@@ -115,6 +115,14 @@ pub(crate) struct Page {
     pub(crate) cuts: Arc<[u16]>,
 }
 
+impl Page {
+    /// The bytes that the page holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        let rows: u64 = self.rows.iter().map(PageRows::bytes).sum();
+        rows + self.vertices.bytes() + size_of_val(&*self.cuts) as u64
+    }
+}
+
 /// Lists of vertices that follow one another.
 struct Piece {
     /// The slot of the first vertex.

@@ -10,7 +10,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mangrove_graph::{EdgeId, GraphView, Result, VertexPage};
+use mangrove_graph::{Draw, EdgeId, GraphView, Purpose, Result, VertexPage};
 
 use crate::choice::PART_WORK;
 pub use crate::choice::{Orientation, ProjectionOptions};
@@ -30,10 +30,14 @@ pub struct Projection {
     incoming: Option<Vec<PageRows>>,
     /// By ordinal, where the positions of a page are cut into ranges of about equal work.
     cuts: Vec<Arc<[u16]>>,
+    /// By ordinal, what the memory of a page is drawn from: projections that share a page share its draw.
+    draws: Vec<Option<Arc<Draw>>>,
     /// Positions in ranges of about equal work.
     parts: Vec<Range<usize>>,
     /// The cells of the outgoing rows.
     cells: u64,
+    /// Whether every edge is turned around.
+    is_reversed: bool,
     /// What the view showed, if it showed the commits up to one and nothing else.
     commit: Option<u64>,
 }
@@ -48,12 +52,12 @@ pub struct Refreshed {
 }
 
 impl Projection {
-    /// Reads a projection.
+    /// Reads a projection. Its memory is drawn from the budget of the team, until it is dropped.
     ///
     /// # Errors
     ///
-    /// If the view cannot be read page by page, if an edge has a weight that is no number, if the view fails, or if the query of the
-    /// team has ended.
+    /// If the view cannot be read page by page, if an edge has a weight that is no number, if the view fails, if the query of the
+    /// team has ended, or if the budget of the team has no room.
     pub fn of(view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Self> {
         let mut pages = Vec::new();
         view.vertex_pages(&options.vertices, &mut pages)?;
@@ -63,8 +67,10 @@ impl Projection {
             out: Vec::new(),
             incoming: (options.orientation == Orientation::Directed).then(Vec::new),
             cuts: Vec::new(),
+            draws: Vec::new(),
             parts: Vec::new(),
             cells: 0,
+            is_reversed: false,
             commit: view.shown_commit(),
         };
         empty.with_pages(view, &pages, team)
@@ -97,7 +103,8 @@ impl Projection {
         }
         if refreshed.kept == 0 {
             // Positions in the order of ids again.
-            return Ok((Arc::new(Projection::of(view, &self.options, team)?), refreshed));
+            let read = Projection::of(view, &self.options, team)?;
+            return Ok((Arc::new(if self.is_reversed { read.reversed() } else { read }), refreshed));
         }
         let numbering = Numbering::of_pages(Some(&self.numbering), &pages)?;
         let old = Projection { numbering, commit: shown, ..(**self).clone() };
@@ -108,13 +115,23 @@ impl Projection {
     fn with_pages(mut self, view: &dyn GraphView, pages: &[VertexPage], team: &Team) -> Result<Self> {
         let reader = PageReader::new(view, &self.options, &self.numbering);
         let directions = self.options.directions();
-        let read = team.map_parts(pages.len(), |at| reader.read(&pages[at], directions))?;
+        team.begin_parts("projection", "pages");
+        let budget = team.budget();
+        let read = team.map_parts(pages.len(), |at| -> Result<_> {
+            let page = reader.read(&pages[at], directions)?;
+            let draw = budget.draw(Purpose::Projections, page.bytes())?;
+            Ok((page, Arc::new(draw)))
+        })?;
         let count = self.numbering.positions() as usize / SLOTS;
         self.out.resize_with(count, PageRows::default);
         self.incoming.iter_mut().for_each(|incoming| incoming.resize_with(count, PageRows::default));
         self.cuts.resize_with(count, Arc::default);
+        self.draws.resize_with(count, || None);
         for (page, read) in pages.iter().zip(read) {
-            let Page { vertices, mut rows, cuts } = read?;
+            let (Page { vertices, mut rows, cuts }, draw) = read?;
+            if self.is_reversed {
+                rows.reverse();
+            }
             let ordinal = self.numbering.ordinal(page.first).expect("the page has an ordinal");
             self.numbering.set_page(ordinal, vertices);
             if let Some(incoming) = &mut self.incoming {
@@ -122,6 +139,7 @@ impl Projection {
             }
             self.out[ordinal] = rows.pop().unwrap_or_default();
             self.cuts[ordinal] = cuts;
+            self.draws[ordinal] = Some(draw);
         }
         self.cells = self.out.iter().map(|rows| rows.cell_count() as u64).sum();
         self.parts = parts_of(&self);
@@ -175,11 +193,11 @@ impl Projection {
     }
 
     /// The same graph with every edge turned around. An undirected projection stays as it is. What is refreshed from it is
-    /// read anew, and not turned around.
+    /// turned around, too.
     pub fn reversed(mut self) -> Self {
         if let Some(incoming) = &mut self.incoming {
             std::mem::swap(&mut self.out, incoming);
-            self.commit = None;
+            self.is_reversed = !self.is_reversed;
         }
         self
     }

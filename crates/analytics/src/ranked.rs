@@ -59,6 +59,7 @@ impl RankedRows {
         ranked.cells.reserve_exact(of_parts.iter().map(|(_, cells)| cells.len()).sum());
         let mut end = 0;
         for (lengths, cells) in of_parts {
+            team.check()?;
             ranked.cells.extend_from_slice(&cells);
             for (length, lower) in lengths {
                 if keep == Keep::All {

@@ -51,6 +51,7 @@ impl SimpleRows {
         let mut rows = SimpleRows { offsets: vec![0], cells: Vec::with_capacity(count) };
         let mut end = 0;
         for (lengths, cells) in of_parts {
+            team.check()?;
             rows.cells.extend_from_slice(&cells);
             rows.offsets.extend(lengths.iter().map(|length| {
                 end += *length as u64;

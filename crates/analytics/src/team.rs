@@ -16,9 +16,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mangrove_flow::QueryControl;
 use mangrove_flow::schedule::{Executors, Task, TaskStatus, Tenant, Waker};
-use mangrove_graph::{Error, Result};
+use mangrove_flow::{Charge, QueryControl, QueryProgress};
+use mangrove_graph::{Error, MemoryBudget, Result};
 use parking_lot::Mutex;
 
 use crate::gang::Gang;
@@ -35,6 +35,9 @@ const LOOKS: usize = 2_000;
 pub struct Team {
     shared: Arc<Shared>,
     control: Option<Arc<QueryControl>>,
+    budget: MemoryBudget,
+    /// Whether the progress is that of the parts of each phase.
+    shows_parts: Cell<bool>,
     /// Makes the team unfit to be shared between threads (ALGO-1: one phase at a time).
     not_shared: PhantomData<Cell<()>>,
 }
@@ -48,7 +51,13 @@ impl std::fmt::Debug for Team {
 impl Team {
     /// The caller alone.
     pub fn alone() -> Self {
-        Team { shared: Arc::default(), control: None, not_shared: PhantomData }
+        Team {
+            shared: Arc::default(),
+            control: None,
+            budget: MemoryBudget::unlimited(),
+            shows_parts: Cell::new(false),
+            not_shared: PhantomData,
+        }
     }
 
     /// The caller, and up to `helpers` executors, which count for a tenant.
@@ -68,6 +77,58 @@ impl Team {
     pub fn controlled_by(mut self, control: Arc<QueryControl>) -> Self {
         self.control = Some(control);
         self
+    }
+
+    /// Draws the memory of projections that the team reads from a budget.
+    pub fn drawing_on(mut self, budget: &MemoryBudget) -> Self {
+        self.budget = budget.clone();
+        self
+    }
+
+    /// What the memory of projections is drawn from.
+    pub(crate) fn budget(&self) -> &MemoryBudget {
+        &self.budget
+    }
+
+    fn progress(&self) -> Option<&QueryProgress> {
+        self.control.as_deref().and_then(QueryControl::progress).map(|progress| &**progress)
+    }
+
+    /// Shows how far the work that begins has come: in units that the caller counts with [`Team::advance`].
+    pub fn begin(&self, phase: &'static str, unit: &'static str, all: u64) {
+        self.shows_parts.set(false);
+        if let Some(progress) = self.progress() {
+            progress.begin(phase, unit, all);
+        }
+    }
+
+    /// As [`Team::begin`], in the parts of each phase, which are counted by themselves and begin anew with each phase.
+    pub fn begin_parts(&self, phase: &'static str, unit: &'static str) {
+        self.begin(phase, unit, 0);
+        self.shows_parts.set(true);
+    }
+
+    /// The phase that has begun is counted in other units.
+    pub fn count_in(&self, unit: &'static str, all: u64) {
+        if let Some(figures) = self.progress().and_then(QueryProgress::read) {
+            self.begin(figures.phase, unit, all);
+        }
+    }
+
+    /// Counts units as done.
+    pub fn advance(&self, units: u64) {
+        if let Some(progress) = self.progress() {
+            progress.add(units);
+        }
+    }
+
+    /// Charges the query for memory, until what is returned is dropped. Without a query nothing is charged.
+    ///
+    /// # Errors
+    ///
+    /// If the query may not hold as much, or the memory budget has no room for it.
+    pub fn charge(&self, bytes: u64) -> Result<Option<Charge>> {
+        self.control.as_ref().map(|control| control.charge_while(bytes)).transpose()
     }
 
     /// Fails if the query was cancelled or its time is over. For loops that are no phase: they call it at least every
@@ -93,10 +154,19 @@ impl Team {
     pub fn for_parts(&self, parts: usize, work: impl Fn(usize) + Sync) -> Result<()> {
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         let (gang, control) = (&self.shared.gang, self.control.as_deref());
+        let shown = self.progress().filter(|_| self.shows_parts.get());
+        if let Some(progress) = shown {
+            progress.restart(parts as u64);
+        }
         let checked = |part| {
             // The clock is read before each part: it is long compared with that.
             match control.map_or(Ok(()), QueryControl::check) {
-                Ok(()) => work(part),
+                Ok(()) => {
+                    work(part);
+                    if let Some(progress) = shown {
+                        progress.add(1);
+                    }
+                }
                 Err(error) => {
                     gang.leave_out_the_rest();
                     failed.lock().get_or_insert(error);
@@ -182,6 +252,9 @@ impl Checker {
 
 impl Drop for Team {
     fn drop(&mut self) {
+        if let Some(progress) = self.progress() {
+            progress.end();
+        }
         self.shared.is_over.store(true, Ordering::SeqCst);
         self.shared.wake_all();
     }

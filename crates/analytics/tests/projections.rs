@@ -149,6 +149,23 @@ fn a_refreshed_projection_is_that_of_the_new_moment() {
 }
 
 #[test]
+fn a_reversed_projection_keeps_its_moment_and_is_refreshed_turned_around() {
+    let mut world = World::new(first_seed(300));
+    world.write(30);
+    let (team, options) = (Team::alone(), all(Orientation::Directed, Some(world.weight)));
+    let projection = Projection::of(&read(&world), &options, &team).unwrap();
+    let mut reversed = Arc::new(projection.clone().reversed());
+    assert_eq!(reversed.commit(), projection.commit());
+    for steps in [0, 1, 1, 400] {
+        world.write(steps);
+        let view = read(&world);
+        reversed = reversed.refreshed(&view, &team).unwrap().0;
+        assert_eq!(reversed.commit(), view.shown_commit());
+        check(&(*reversed).clone().reversed(), &view, &format!("after {steps} more steps"));
+    }
+}
+
+#[test]
 fn only_changed_pages_are_read_again() {
     let mut world = World::new(7);
     world.write(2_000);

@@ -285,3 +285,107 @@ fn what_is_not_allowed_is_named_with_what_is() {
         assert!(algorithm.all_options().all(|option| !option.allowed.is_empty() && !option.meaning.is_empty()));
     }
 }
+
+/// Values that an option does not allow, by the words that say what it does.
+fn misfits(option: &OptionInfo) -> Vec<Value> {
+    let allowed = option.allowed;
+    let words: Vec<&str> = allowed.split(' ').collect();
+    let number_after = |word: &str| -> Option<f64> {
+        let at = words.iter().position(|found| *found == word)?;
+        words.get(at + 1)?.parse().ok()
+    };
+    let mut wrong = vec![Value::map(Vec::new())];
+    if allowed.contains("number") && !allowed.contains("list") {
+        wrong.extend(["many".into(), Value::Bool(true), Value::F64(f64::NAN)]);
+        wrong.extend(number_after("from").map(|least| Value::I64(least as i64 - 1)));
+        wrong.extend(number_after("to").map(|most| Value::I64(most as i64 + 1)));
+        wrong.extend(number_after("above").map(|least| Value::I64(least as i64)));
+    }
+    if allowed.contains("whole number") {
+        wrong.push(Value::F64(1.5));
+    }
+    match allowed {
+        "true or false" => wrong.extend(["yes".into(), 1.into()]),
+        "a list of numbers" => {
+            wrong.extend([2.into(), Value::list(vec!["x".into()]), Value::list(vec![Value::F64(f64::INFINITY)])])
+        }
+        "a label" | "a property key" | "the name of a projection" => wrong.extend([3.into(), Value::Bool(true)]),
+        "the id of a vertex" => wrong.extend([Value::Bool(true), Value::list(vec![1.into()])]),
+        "the id of a vertex, or a list of ids" => {
+            wrong.extend([Value::Bool(true), Value::list(vec![1.into(), Value::Bool(true)])]);
+        }
+        _ if allowed.starts_with('\'') => wrong.extend(["something else".into(), 3.into()]),
+        _ => assert!(allowed.contains("number"), "the words {allowed:?} are not known to this test"),
+    }
+    wrong
+}
+
+/// Every option of every algorithm: values of other types, out of range and unknown names are refused with what is allowed, before the
+/// graph is read; and so are unknown options.
+#[test]
+fn every_option_says_what_it_allows() {
+    let (manager, _) = graph_of(&[1, 2, 3], &[(1, 2, 1.0), (2, 3, 2.0), (3, 1, 1.0)]);
+    let view = manager.begin_read().unwrap();
+    let mut refused = 0;
+    for algorithm in ALGORITHMS {
+        let with = |name: &str, value: &Value| {
+            let mut options = required(algorithm);
+            options.push((name.to_owned(), value.clone()));
+            let cache = ProjectionCache::default();
+            let error = algorithm.run(&view, &cache, &options, &Team::alone()).map(|output| output.len());
+            let error = error.expect_err(&format!("{} with {name} {value:?}", algorithm.name));
+            let of_estimate = algorithm.estimate(&view, &cache, &options).map(|_| ()).err();
+            (error, of_estimate, cache.count())
+        };
+        for option in algorithm.all_options() {
+            for value in misfits(option) {
+                let (error, of_estimate, read) = with(option.name, &value);
+                let what = format!("{} with {} {value:?}: {error}", algorithm.name, option.name);
+                assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{what}");
+                assert!(error.message().contains(option.allowed), "{what}");
+                assert!(error.message().contains(&format!("'{}'", option.name)), "{what}");
+                assert!(error.message().contains(algorithm.name), "{what}");
+                assert_eq!((of_estimate, read), (Some(error), 0), "{what}");
+                refused += 1;
+            }
+            let unknown: Option<(Value, &[&str])> = match option.allowed {
+                "a label" => Some(("nothing".into(), &["no label 'nothing'", "mangrove.names"])),
+                "a property key" => {
+                    Some(("nothing".into(), &["no element has a property 'nothing'", "mangrove.names"]))
+                }
+                "the name of a projection" => Some(("nothing".into(), &["no projection 'nothing'", "There are: none"])),
+                "the id of a vertex" | "the id of a vertex, or a list of ids" => {
+                    Some((99.into(), &["no vertex with the id", "99"]))
+                }
+                _ => None,
+            };
+            if let Some((value, words)) = unknown {
+                let (error, ..) = with(option.name, &value);
+                assert_eq!(error.kind(), ErrorKind::NotFound, "{}: {error}", algorithm.name);
+                assert!(words.iter().all(|word| error.message().contains(word)), "{}: {error}", algorithm.name);
+                refused += 1;
+            }
+        }
+        let (error, ..) = with("nothing", &1.into());
+        for option in algorithm.all_options() {
+            assert!(error.message().contains(option.name), "{}: {error}", algorithm.name);
+        }
+    }
+    assert!(refused > 500, "{refused}");
+}
+
+#[test]
+fn edges_have_their_truss_numbers() {
+    // Two triangles that share the edge from 2 to 3, and a path.
+    let edges = [(1, 2, 1.0), (2, 3, 1.0), (3, 1, 1.0), (2, 4, 1.0), (4, 3, 1.0), (4, 5, 1.0)];
+    let (manager, _) = graph_of(&[1, 2, 3, 4, 5], &edges);
+    let output = run(&manager, "k_truss_edges", &[]).unwrap();
+    let (sources, targets) = (ids(&manager, output.column("source")), ids(&manager, output.column("target")));
+    let mut found: Vec<(i64, i64, u64)> = Vec::new();
+    for (at, number) in numbers(&output, "truss").into_iter().enumerate() {
+        let (Value::I64(one), Value::I64(other)) = (&sources[at], &targets[at]) else { panic!("ids are numbers") };
+        found.push((*one.min(other), *one.max(other), number as u64));
+    }
+    found.sort_unstable();
+    assert_eq!(found, [(1, 2, 3), (1, 3, 3), (2, 3, 3), (2, 4, 3), (3, 4, 3), (4, 5, 2)]);
+}

@@ -59,14 +59,15 @@ impl Database {
     /// The caller's thread and executors of the database, at most so many together; 0 means as many as there are executors.
     /// Executors count for the tenant.
     pub fn team_of(&self, tenant: &Tenant, threads: usize) -> Result<Team> {
+        let budget = &self.inner.budget;
         if threads == 1 {
-            return Ok(Team::alone());
+            return Ok(Team::alone().drawing_on(budget));
         }
         let executors = self.inner.executors()?;
         let threads = if threads == 0 { executors.count() } else { threads };
         // More helpers than executors would never work at the same time.
         let helpers = threads.saturating_sub(1).min(executors.count());
-        Ok(Team::with_executors(&executors, tenant, helpers))
+        Ok(Team::with_executors(&executors, tenant, helpers).drawing_on(budget))
     }
 
     /// The projections that algorithms on this graph share: an algorithm reads again only what has changed since the last one.

@@ -1,10 +1,13 @@
 //! The figures of a running query, for views of what runs.
 //!
-//! The threads of a query write them after each of their turns, so a figure is at most one turn old. They are figures to
+//! The threads of a query write them after each of their turns, so a figure is at most one turn old. An algorithm, which works for
+//! one turn, shows its progress meanwhile. They are figures to
 //! show: nothing is decided by them, and no other memory is published with them, so all accesses are relaxed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use mangrove_flow::{QueryProgress, QueryProgressFigures};
 
 /// Places for the figures of one query ([`crate::QueryOptions::gauges`]).
 #[derive(Debug, Default)]
@@ -20,6 +23,7 @@ pub struct QueryGauges {
     scope_groups_peak: AtomicU64,
     instances_cancelled: AtomicU64,
     lanes: AtomicU64,
+    pub(crate) progress: Arc<QueryProgress>,
 }
 
 /// The figures of a query at one moment.
@@ -47,6 +51,8 @@ pub struct QueryFigures {
     pub instances_cancelled: u64,
     /// The open scope groups that have inboxes of their own, because a policy orders them.
     pub lanes: u64,
+    /// What the query works on and how far it has come, if it runs an algorithm.
+    pub progress: Option<QueryProgressFigures>,
 }
 
 impl QueryGauges {
@@ -64,6 +70,7 @@ impl QueryGauges {
             scope_groups_peak: self.scope_groups_peak.load(Ordering::Relaxed),
             instances_cancelled: self.instances_cancelled.load(Ordering::Relaxed),
             lanes: self.lanes.load(Ordering::Relaxed),
+            progress: self.progress.read(),
         }
     }
 

@@ -19,6 +19,7 @@ mod upsert;
 
 use std::sync::Arc;
 
+use mangrove_analytics::registry::{MemoryEstimate, StateBytes};
 use mangrove_analytics::{Projection, ProjectionOptions, Team};
 use mangrove_flow::QueryControl;
 use mangrove_flow::schedule::Tenant;
@@ -27,7 +28,7 @@ use mangrove_load::rows::names;
 use mangrove_steps::{ServiceCall, ServiceResults, Services};
 
 use self::registry::ParameterType::{Any, Direction, Flag, Id, Integer, List, Map, Names, Text};
-use self::registry::ServiceFunction::{InTransaction, OnDatabase};
+use self::registry::ServiceFunction::{InTransaction, InTransactionOn, OnDatabase};
 use self::registry::ServiceRight::{Admin, AdminWithArguments, Read, Write};
 pub use self::registry::{
     Arguments, LIST_SERVICE, ParameterType, Service, ServiceFunction, ServiceParameter, ServiceRegistry, ServiceRight,
@@ -55,6 +56,16 @@ pub const DATABASE_SERVICES: &[Service] = &[
         Read,
         &[parameter("service", Text, "only this one"), parameter("verbose", Flag, "with what they do and are given")],
         ServiceFunction::List,
+    ),
+    service(
+        "mangrove.algo.estimate",
+        "the memory in bytes that a run of an algorithm needs: for its projection, unless one is kept, and for its state",
+        Read,
+        &[
+            parameter("algorithm", Text, "the name of the algorithm, such as 'pagerank'"),
+            parameter("options", Map, "the options that it would be called with"),
+        ],
+        InTransactionOn(algorithms::estimate),
     ),
     service(
         "mangrove.backup",
@@ -139,7 +150,7 @@ pub const DATABASE_SERVICES: &[Service] = &[
     ),
     service(
         "mangrove.memory",
-        "what the graph's memory goes into, by kind of record",
+        "what the memory of the graph goes into, by kind of record, and that of its projections",
         Read,
         &[],
         OnDatabase(reports::memory),
@@ -369,6 +380,10 @@ impl Services for Database {
 
     fn team(&self, control: Arc<QueryControl>, workers_max: usize) -> Result<Team> {
         Ok(self.team_of(&Tenant::default(), workers_max)?.controlled_by(control))
+    }
+
+    fn estimate(&self, view: &dyn GraphView, options: &ProjectionOptions, state: StateBytes) -> MemoryEstimate {
+        options.estimate(view, state, self.projections())
     }
 
     fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>> {

@@ -41,7 +41,7 @@ pub(crate) struct DatabaseState {
     /// The files that `io()` may use.
     pub files: Mutex<Arc<FileAccess>>,
     /// What algorithms have read last.
-    pub projections: ProjectionCache,
+    pub projections: Arc<ProjectionCache>,
     /// The options of a query that is run without options. Its cancel flag is never set.
     options: QueryOptions,
     /// The memory budget of the process.
@@ -100,7 +100,7 @@ impl Database {
             retries: AtomicU64::new(0),
             numeric_ids: AtomicBool::new(false),
             files: Mutex::default(),
-            projections: ProjectionCache::default(),
+            projections: ProjectionCache::giving_way_in(&options.memory_budget),
             options: QueryOptions::default(),
             budget: options.memory_budget.clone(),
             home,

@@ -536,3 +536,37 @@ fn weights_under_the_key_of_an_algorithm_are_those_that_are_stored() {
     check(&database, &length("km"), &[5.0_f64.into()]);
     check(&database, &length("hours"), &[2.0_f64.into()]);
 }
+
+#[test]
+fn the_memory_of_a_run_is_estimated_without_running() {
+    let database = graph();
+    let ask_one = |script: &str| text(&ask(&database, script).unwrap_or_else(|error| panic!("{script}: {error}"))[0]);
+    let estimate = "g.call('mangrove.algo.estimate').with('algorithm', 'pagerank')";
+    let first = ask_one(estimate);
+    assert!(first.starts_with("{algorithm=pagerank, projection=") && first.contains("kept=false"), "{first}");
+    ask(&database, "g.call('mangrove.algo.pagerank')").unwrap();
+    let kept = ask_one(estimate);
+    assert!(kept.contains("kept=true"), "{kept}");
+    let only_state = format!("{estimate}.select('needed', 'state').select(values).unfold().dedup().count()");
+    check(&database, &only_state, &[1_i64.into()]);
+    // Of the persons alone it is less.
+    let some =
+        ask_one("g.call('mangrove.algo.estimate', [algorithm: 'pagerank', options: [vertices: 'person', write: 'x']])");
+    assert!(some.contains("kept=false") && some != first, "{some}");
+    ask(&database, "g.withStrategies(ReadOnlyStrategy).call('mangrove.algo.estimate').with('algorithm', 'wcc')")
+        .unwrap();
+    for (options, message) in [
+        ("", "the name of an algorithm"),
+        (".with('algorithm', 'rank')", "no algorithm 'rank'. There are:"),
+        (".with('algorithm', 1)", "a string"),
+        (".with('algorithm', 'bfs')", "needs the option 'source'"),
+        (".with('algorithm', 'bfs').with('source', 1)", "takes algorithm, options, not 'source'"),
+        (".with('algorithm', 'wcc').with('options', 1)", "a map of names to values"),
+        (".with('algorithm', 'wcc').with('options', [rounds: 2])", "wcc has no option 'rounds'"),
+        (".with('algorithm', 'katz').with('options', [beta: -1])", "a number from 0 on"),
+        (".with('algorithm', 'bfs').with('options', [source: 1, write: 'x'])", "bfs has no option 'write'"),
+    ] {
+        let error = ask(&database, &format!("g.call('mangrove.algo.estimate'){options}")).expect_err(options);
+        assert!(error.message().contains(message), "{options}: {error}");
+    }
+}

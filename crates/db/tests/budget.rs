@@ -262,3 +262,48 @@ fn deleted_elements_make_room() {
         }
     }
 }
+
+/// The bytes of a kind in `mangrove.memory`.
+fn bytes_of(graph: &Database, kind: &str) -> u64 {
+    let script = format!("g.call('mangrove.memory').where(select('kind').is('{kind}')).select('bytes')");
+    match &graph.query(&script).unwrap().collect().unwrap()[..] {
+        [Value::I64(bytes)] => *bytes as u64,
+        other => panic!("{kind}: {other:?}"),
+    }
+}
+
+/// Projections count, and those that are only kept for later algorithms go before a query, a write or a message is refused.
+#[test]
+fn projections_count_and_kept_ones_give_way() {
+    let budget = MemoryBudget::of(64 * MIB);
+    let graph = database(&budget);
+    graph.query("g.inject(1).repeat(union(identity(), identity())).times(14).addV('n').property('a', 1)").unwrap();
+    let ask = |script: &str| graph.query(script).and_then(|results| results.collect());
+    let used = || budget.used_for(Purpose::Projections);
+    assert_eq!((bytes_of(&graph, "kept projections"), used()), (0, 0));
+    ask("g.call('mangrove.algo.wcc').count()").unwrap();
+    let kept = bytes_of(&graph, "kept projections");
+    assert!(kept > 100_000 && used().abs_diff(kept) < kept / 20, "{kept}, {budget:?}");
+    assert_eq!(bytes_of(&graph, "total"), graph.memory().total_bytes() + kept);
+    ask("g.call('mangrove.projection.create').with('name', 'all')").unwrap();
+    let named = bytes_of(&graph, "named projections");
+    assert!(named > 100_000 && used().abs_diff(kept + named) < kept / 10, "{named}, {budget:?}");
+    // Others have left less than a query needs.
+    let others = budget.draw(Purpose::Messages, budget.left_bytes() - MIB).unwrap();
+    assert_eq!(ask("g.V().as('a').order().by('a').path().count()").unwrap(), [Value::I64(1 << 14)]);
+    assert_eq!(bytes_of(&graph, "kept projections"), 0, "the query took the place of the kept projection");
+    assert_eq!(bytes_of(&graph, "named projections"), named);
+    drop(others);
+    ask("g.call('mangrove.algo.wcc').count()").unwrap();
+    let others = budget.draw(Purpose::Messages, budget.left_bytes()).unwrap();
+    ask("g.addV('m')").unwrap();
+    assert_eq!(bytes_of(&graph, "kept projections"), 0, "so did the write");
+    drop(others);
+    let others = budget.draw(Purpose::Messages, budget.left_bytes() - named / 2).unwrap();
+    let refused = ask("g.call('mangrove.projection.create').with('name', 'again')").unwrap_err();
+    assert!(refused.message().contains("mangrove.projection.drop"), "{refused}");
+    ask("g.call('mangrove.projection.drop').with('name', 'all')").unwrap();
+    assert_eq!(bytes_of(&graph, "named projections"), 0);
+    drop((others, graph));
+    check_all_is_given_back(&budget);
+}

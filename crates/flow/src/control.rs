@@ -9,14 +9,15 @@
 //!   under way.
 
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result};
 use parking_lot::Mutex;
 
 use crate::clock::Clock;
+use crate::progress::QueryProgress;
 
 /// Messages between two readings of the clock. A message takes well under a millisecond.
 const CLOCK_MESSAGES: u64 = 16;
@@ -66,6 +67,8 @@ pub struct QueryControl {
     samples: AtomicU64,
     leftovers: Mutex<Leftovers>,
     has_leftovers: AtomicBool,
+    /// Where others look how far the query has come.
+    progress: OnceLock<Arc<QueryProgress>>,
 }
 
 /// Values of a failed query whose drop takes long.
@@ -112,6 +115,7 @@ impl QueryControl {
             samples: AtomicU64::new(0),
             leftovers: Mutex::default(),
             has_leftovers: AtomicBool::new(false),
+            progress: OnceLock::new(),
         }
     }
 
@@ -133,6 +137,7 @@ impl QueryControl {
         control.give_back();
         control.leftovers.get_mut().clear();
         *control.has_leftovers.get_mut() = false;
+        control.progress.take();
         control.limits = limits;
         if !Arc::ptr_eq(&control.clock, clock) {
             control.clock = clock.clone();
@@ -151,6 +156,17 @@ impl QueryControl {
         if let Some(control) = Arc::get_mut(self) {
             control.started.get_or_insert_with(|| control.clock.now_nanos());
         }
+    }
+
+    /// Lets others see how far the query has come.
+    pub fn show_progress_in(&self, progress: Arc<QueryProgress>) {
+        // The first one stays.
+        let _ = self.progress.set(progress);
+    }
+
+    /// Where others look how far the query has come, if there is such a place.
+    pub fn progress(&self) -> Option<&Arc<QueryProgress>> {
+        self.progress.get()
     }
 
     /// Returns the clock.

@@ -30,6 +30,7 @@
 //! | `stats` | counts for `profile()` |
 //! | `sync` | locks and atomics, or those of the model checker |
 //! | `control` | limits, memory account, cancellation |
+//! | `progress` | how far a query has come that works on one thing for long |
 //! | [`clock`] | the clock that time limits go by |
 //! | [`schedule`] | threads that run queries in turns |
 //!
@@ -64,6 +65,7 @@ mod message;
 pub mod mutation;
 mod operator;
 mod policy;
+mod progress;
 mod queues;
 mod runtime;
 pub mod schedule;
@@ -87,6 +89,7 @@ pub use kernel::{Kernel, Part};
 pub use late::ReadCredit;
 pub use operator::{Operator, Output, Shared, SharedState};
 pub use policy::{Between, Inside, Policy};
+pub use progress::{QueryProgress, QueryProgressFigures};
 pub use runtime::NodeRuntime;
 pub use sharing::Sharers;
 pub use stats::{HelperStats, OperatorStats};

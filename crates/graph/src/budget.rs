@@ -10,13 +10,16 @@
 //!   ([`MemoryBudget::check_graphs`]). So a graph may exceed the limit by what one write allocates. Nothing else may.
 //! - Graphs together may use [seven eighths](MemoryBudget::graphs_limit_bytes) of the limit. The last eighth is left
 //!   for queries, deleting queries included: a graph that has filled its share can still be read and made smaller.
+//! - Memory that its holder can do without ([`SpareMemory`]) gives way: it is dropped before anything is refused.
 //!
 //! A program that embeds the database has no budget unless it asks for one. A draw from [`MemoryBudget::unlimited`]
 //! writes no memory that threads share.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::RwLock;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -39,11 +42,13 @@ pub enum Purpose {
     Messages,
     /// Plans that are kept for queries, with their idle instances.
     Plans,
+    /// Projections of graphs that algorithms read.
+    Projections,
 }
 
 impl Purpose {
     /// All purposes.
-    pub const ALL: [Purpose; 7] = [
+    pub const ALL: [Purpose; 8] = [
         Purpose::Graphs,
         Purpose::Transactions,
         Purpose::Queries,
@@ -51,6 +56,7 @@ impl Purpose {
         Purpose::Loads,
         Purpose::Messages,
         Purpose::Plans,
+        Purpose::Projections,
     ];
 
     /// The name of the purpose in metrics.
@@ -63,6 +69,7 @@ impl Purpose {
             Purpose::Loads => "loads",
             Purpose::Messages => "messages",
             Purpose::Plans => "plans",
+            Purpose::Projections => "projections",
         }
     }
 
@@ -76,8 +83,17 @@ impl Purpose {
             Purpose::Loads => "the load",
             Purpose::Messages => "a message",
             Purpose::Plans => "a plan",
+            Purpose::Projections => "a projection",
         }
     }
+}
+
+/// Memory that its holder can do without, as what is kept only to save later work.
+pub trait SpareMemory: Send + Sync + fmt::Debug {
+    /// Gives some memory back: about so many bytes, if it has as many to spare. Returns false if it had none.
+    ///
+    /// Any draw may call it, on the thread that draws. So it takes no lock that a thread holds while it draws.
+    fn give_way(&self, bytes: u64) -> bool;
 }
 
 /// One part in this many of the limit is not for graphs.
@@ -91,6 +107,7 @@ struct Counters {
     peak: AtomicU64,
     refused: AtomicU64,
     by_purpose: [AtomicU64; Purpose::ALL.len()],
+    spare: RwLock<Vec<Weak<dyn SpareMemory>>>,
 }
 
 // Relaxed throughout: the counters publish no other memory, and no reader needs two of them to agree.
@@ -102,6 +119,20 @@ impl Counters {
         // GRAPH-7: the test and the addition are one atomic step.
         let added = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
         added.inspect(|before| self.note(purpose, bytes, before + bytes)).is_ok()
+    }
+
+    /// Drops memory that can be spared until so many bytes fit, or none is left to be spared.
+    #[cold]
+    fn make_room(&self, bytes: u64) {
+        // The lock is not held while memory is dropped.
+        let holders: Vec<_> = self.spare.read().iter().filter_map(Weak::upgrade).collect();
+        let missing = || {
+            let wanted = self.used.load(Ordering::Relaxed).saturating_add(bytes);
+            wanted.saturating_sub(self.limit.load(Ordering::Relaxed))
+        };
+        for holder in holders {
+            while missing() > 0 && holder.give_way(missing()) {}
+        }
     }
 
     fn count_refusal(&self) {
@@ -181,6 +212,7 @@ impl MemoryBudget {
             peak: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             by_purpose: Default::default(),
+            spare: RwLock::default(),
         })))
     }
 
@@ -214,6 +246,25 @@ impl MemoryBudget {
     /// The bytes that can still be drawn.
     pub fn left_bytes(&self) -> u64 {
         self.limit_bytes().map_or(u64::MAX, |limit| limit.saturating_sub(self.used_bytes()))
+    }
+
+    /// Asks a holder for memory whenever a draw does not fit, for as long as the holder lives.
+    pub fn give_way_first(&self, holder: Weak<dyn SpareMemory>) {
+        if let Some(counters) = &self.0 {
+            let mut spare = counters.spare.write();
+            spare.retain(|known| known.strong_count() > 0);
+            spare.push(holder);
+        }
+    }
+
+    /// Returns true if so many bytes can be drawn. Drops memory that can be spared, if they do not fit otherwise.
+    pub fn has_room(&self, bytes: u64) -> bool {
+        if self.left_bytes() < bytes
+            && let Some(counters) = &self.0
+        {
+            counters.make_room(bytes);
+        }
+        self.left_bytes() >= bytes
     }
 
     /// The most bytes that were in use at one time.
@@ -266,10 +317,10 @@ impl MemoryBudget {
     pub fn check_graphs(&self) -> Result<()> {
         let Some(counters) = &self.0 else { return Ok(()) };
         self.check_graphs_share().inspect_err(|_| counters.count_refusal())?;
-        let (used, limit) = (counters.used.load(Ordering::Relaxed), counters.limit.load(Ordering::Relaxed));
-        if used < limit {
+        if self.has_room(1) {
             return Ok(());
         }
+        let (used, limit) = (counters.used.load(Ordering::Relaxed), counters.limit.load(Ordering::Relaxed));
         counters.count_refusal();
         Err(Error::new(
             ErrorKind::MemoryLimit,
@@ -312,7 +363,10 @@ impl Draw {
         {
             drawn = needed;
             if needed == wish || !counters.try_add(self.purpose, needed) {
-                return Err(counters.refusal(self.purpose, needed));
+                counters.make_room(needed);
+                if !counters.try_add(self.purpose, needed) {
+                    return Err(counters.refusal(self.purpose, needed));
+                }
             }
         }
         self.bytes = self.bytes.saturating_add(drawn);
@@ -392,6 +446,40 @@ mod tests {
         drop(part);
         assert_eq!(budget.used_bytes(), 0);
         assert!(budget.draw(Purpose::Loads, u64::MAX).is_err());
+    }
+
+    /// Draws that can be spared.
+    #[derive(Debug, Default)]
+    struct Spare(parking_lot::Mutex<Vec<Draw>>);
+
+    impl SpareMemory for Spare {
+        fn give_way(&self, _: u64) -> bool {
+            self.0.lock().pop().is_some()
+        }
+    }
+
+    #[test]
+    fn spare_memory_gives_way_before_anything_is_refused() {
+        let budget = MemoryBudget::of(100);
+        let (one, other) = (Arc::new(Spare::default()), Arc::new(Spare::default()));
+        for holder in [&one, &other] {
+            budget.give_way_first(Arc::downgrade(holder) as Weak<dyn SpareMemory>);
+            let draws = || (0..4).map(|_| budget.draw(Purpose::Projections, 10).unwrap());
+            holder.0.lock().extend(draws());
+        }
+        let mut query = budget.draw(Purpose::Queries, 20).unwrap();
+        assert_eq!(budget.used_for(Purpose::Projections), 80, "as long as all fits, all is kept");
+        query.grow_generously(15, 1_000).unwrap();
+        assert_eq!((one.0.lock().len(), other.0.lock().len()), (2, 4), "as much as is missing");
+        assert!(budget.has_room(40) && !budget.has_room(66));
+        assert_eq!(budget.used_for(Purpose::Projections), 0);
+        assert_eq!(budget.refusal_count(), 0);
+        query.resize(90).unwrap();
+        drop(one);
+        other.0.lock().push(budget.draw(Purpose::Projections, 10).unwrap());
+        budget.check_graphs().unwrap();
+        assert_eq!(budget.used_bytes(), 90);
+        assert!(query.grow(11).is_err());
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod user_id;
 mod value;
 pub mod view;
 
-pub use budget::{Draw, MemoryBudget, Purpose};
+pub use budget::{Draw, MemoryBudget, Purpose, SpareMemory};
 pub use catalog::{Catalog, LABEL_SEPARATOR};
 pub use error::{Error, ErrorKind, Remedy, Result};
 pub use hash::{FastMap, FastSet};

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use mangrove_analytics::registry::{MemoryEstimate, StateBytes};
 use mangrove_analytics::{Projection, ProjectionOptions, Team};
 use mangrove_flow::QueryControl;
 use mangrove_graph::{GraphView, Result, Value};
@@ -50,6 +51,9 @@ pub trait Services: Send + Sync {
 
     /// The threads that work on an algorithm of a query, at most so many; 0 means as many as there are executors.
     fn team(&self, control: Arc<QueryControl>, workers_max: usize) -> Result<Team>;
+
+    /// The memory of an algorithm of a query.
+    fn estimate(&self, view: &dyn GraphView, options: &ProjectionOptions, state: StateBytes) -> MemoryEstimate;
 
     /// What an algorithm of a query reads.
     fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>>;

@@ -358,7 +358,9 @@ impl Shared {
         let Some(draw) = &self.history_draw else { return self.recent.trim(oldest, bytes_max) };
         // The thread that has the lock is trimming.
         let Some(mut draw) = draw.try_lock() else { return };
-        let room = draw.bytes().saturating_add(self.store.memory_budget().left_bytes());
+        let budget = self.store.memory_budget();
+        budget.has_room(self.recent.bytes().min(bytes_max).saturating_sub(draw.bytes()));
+        let room = draw.bytes().saturating_add(budget.left_bytes());
         self.recent.trim(oldest, bytes_max.min(room));
         draw.count(self.recent.bytes());
     }

@@ -6,12 +6,15 @@
 //! Work O(s · (n + m)) for s sources at worst; memory 24 bytes a position, and 12 a row. There are as many rows as pairs, so a limit
 //! ends the algorithm with an error before they fill the memory.
 
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{Error, Result, pieces};
 
 use super::bfs::Follow;
 use super::searches::{SOURCES, Searches};
 use crate::projection::Projection;
 use crate::team::Team;
+
+/// Targets between two looks whether the query has ended.
+const TARGETS_A_CHECK: usize = 1 << 12;
 
 /// The distance of a target from a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +35,7 @@ pub struct Distance {
 pub fn run(projection: &Projection, sources: &[u32], limit: usize, team: &Team) -> Result<Vec<Distance>> {
     let mut searches = Searches::new(projection, Follow::Outgoing);
     let mut distances = Vec::new();
+    team.count_in("sources", sources.len() as u64);
     for batch in sources.chunks(SOURCES) {
         let mut of_sources: Vec<Vec<Distance>> = vec![Vec::new(); batch.len()];
         let mut count = distances.len();
@@ -48,8 +52,11 @@ pub fn run(projection: &Projection, sources: &[u32], limit: usize, team: &Team) 
                     "more than {limit} pairs of vertices have a path: name fewer sources, or raise 'limit'"
                 )));
             }
-            found.sort_unstable();
-            for (target, mut bits) in found {
+            pieces::sort(&mut found, pieces::WORDS, || team.check(), Ord::cmp)?;
+            for (number, (target, mut bits)) in found.into_iter().enumerate() {
+                if number % TARGETS_A_CHECK == 0 {
+                    team.check()?;
+                }
                 while bits != 0 {
                     let number = bits.trailing_zeros() as usize;
                     of_sources[number].push(Distance { source: batch[number], target, edges });
@@ -58,7 +65,10 @@ pub fn run(projection: &Projection, sources: &[u32], limit: usize, team: &Team) 
             }
             Ok(())
         })?;
-        distances.extend(of_sources.into_iter().flatten());
+        for of_source in of_sources {
+            team.check()?;
+            distances.extend(of_source);
+        }
     }
     Ok(distances)
 }

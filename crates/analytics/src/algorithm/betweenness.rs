@@ -81,6 +81,7 @@ fn scaled(projection: &Projection, sources: &[u32], mut scale: f64, team: &Team)
     let round = if is_small { ROUND.min(sources.len()) } else { 1 };
     let mut searches: Vec<Search> = (0..round).map(|_| Search::new(projection.positions())).collect();
     let sums: Vec<AtomicU64> = (0..projection.positions()).map(|_| AtomicU64::new(0)).collect();
+    team.count_in("sources", sources.len() as u64);
     for sources in sources.chunks(round.max(1)) {
         if is_small {
             let each: Vec<_> = (0..sources.len()).map(|search| search..search + 1).collect();
@@ -95,6 +96,7 @@ fn scaled(projection: &Projection, sources: &[u32], mut scale: f64, team: &Team)
             search.add_to(&sums, team)?;
             search.forget();
         }
+        team.advance(sources.len() as u64);
     }
     if !projection.is_directed() {
         scale /= 2.0;

@@ -35,6 +35,7 @@ pub(super) fn in_rounds<T>(
 ) -> Result<Vec<u64>> {
     let parts = projection.parts();
     let (mut last, mut next) = (labels.clone(), labels);
+    team.count_in("rounds", u64::from(rounds));
     for _ in 0..rounds {
         let known = &last;
         let changed = team.map_slices(parts, &mut *next, |part, next| {
@@ -47,6 +48,7 @@ pub(super) fn in_rounds<T>(
             changed
         })?;
         std::mem::swap(&mut last, &mut next);
+        team.advance(1);
         if !changed.contains(&true) {
             break;
         }

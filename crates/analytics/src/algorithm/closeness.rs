@@ -65,6 +65,7 @@ pub fn run(projection: &Projection, options: &ClosenessOptions, team: &Team) -> 
     // The number of sources with a path, and the bits of the sums. Only the thread that finds a position writes to it.
     let (reached, sums) = (zeros(), zeros());
     let mut searches = Searches::new(projection, options.follow);
+    team.count_in("sources", sources.len() as u64);
     for batch in sources.chunks(SOURCES) {
         let add = |_: &mut (), depth: u32, at: u32, bits: u64| {
             if depth == 0 {

@@ -83,6 +83,7 @@ pub fn run(projection: &Projection, options: &FastRpOptions, team: &Team) -> Res
     let mut next = vec![0.0_f32; last.len()];
     let mut sums = vec![0.0_f32; last.len()];
     add_normalized(projection, (width, options.own_weight), &last, &mut sums, team)?;
+    team.count_in("rounds", options.weights.len() as u64);
     for &weight in &options.weights {
         let known = &last;
         each_vector(projection, width, &mut next, team, |at, vector| {
@@ -99,6 +100,7 @@ pub fn run(projection: &Projection, options: &FastRpOptions, team: &Team) -> Res
         })?;
         std::mem::swap(&mut last, &mut next);
         add_normalized(projection, (width, weight), &last, &mut sums, team)?;
+        team.advance(1);
     }
     Ok(sums)
 }

@@ -38,11 +38,13 @@ pub fn run(projection: &Projection, rounds: u32, tolerance: f64, team: &Team) ->
     let mut found = Hits { authorities: hubs.clone(), hubs, rounds: 0 };
     let mut change = f64::INFINITY;
     let mut before = vec![0.0; projection.positions()];
+    team.count_in("rounds", u64::from(rounds));
     while found.rounds < rounds && change > tolerance {
         let Hits { hubs, authorities, .. } = &mut found;
         pull(projection, hubs, (authorities, &mut before), |at| projection.incoming(at), team)?;
         change = pull(projection, authorities, (hubs, &mut before), |at| projection.outgoing(at), team)?;
         found.rounds += 1;
+        team.advance(1);
     }
     Ok(found)
 }

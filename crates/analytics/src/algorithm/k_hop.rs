@@ -20,6 +20,7 @@ use crate::team::Team;
 pub fn run(projection: &Projection, sources: &[u32], edges_max: u32, team: &Team) -> Result<Vec<u64>> {
     let mut searches = Searches::new(projection, Follow::Outgoing);
     let mut counts = Vec::with_capacity(sources.len());
+    team.count_in("sources", sources.len() as u64);
     for batch in sources.chunks(SOURCES) {
         let mut of_batch = vec![0; batch.len()];
         let gather = |counts: &mut BitCounts, depth: u32, _: u32, bits: u64| {

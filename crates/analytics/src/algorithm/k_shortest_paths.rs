@@ -76,9 +76,11 @@ pub fn run(
     // By length and positions.
     let mut candidates = BTreeMap::<(u64, Vec<u32>), Found>::new();
     let mut next = graph.shortest_from(&[source], &[0.0], &HashSet::new())?;
+    team.count_in("paths", count as u64);
     while let Some(path) = next.take().filter(|_| paths.len() < count) {
         team.check()?;
         paths.push(path);
+        team.advance(1);
         if paths.len() == count {
             break;
         }

@@ -23,6 +23,8 @@ use crate::simple::{Marks, MarksPool, SimpleRows, for_each_common};
 use crate::team::Team;
 use crate::worklist::{chunk, filtered, least};
 
+/// Edges between two looks whether the query has ended.
+const EDGES_A_CHECK: usize = 1 << 14;
 /// Edges that are a part of a phase.
 const PART: usize = 256;
 
@@ -62,7 +64,10 @@ pub fn run(projection: &Projection, team: &Team) -> Result<Trusses> {
     peeling.peel(&mut rows, team)?;
     let mut found = Trusses { of_positions: vec![0; projection.positions()], edges: Vec::new() };
     found.edges.reserve_exact(peeling.ends.len());
-    for (&[one, other], triangles) in peeling.ends.iter().zip(peeling.triangles) {
+    for (number, (&[one, other], triangles)) in peeling.ends.iter().zip(peeling.triangles).enumerate() {
+        if number % EDGES_A_CHECK == 0 {
+            team.check()?;
+        }
         let (one, other) = (ranked.position(one), ranked.position(other));
         let number = triangles.into_inner() + 2;
         for at in [one, other] {

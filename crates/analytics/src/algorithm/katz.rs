@@ -50,6 +50,7 @@ pub fn run(projection: &Projection, options: &KatzOptions, team: &Team) -> Resul
     let first = |at: usize| if numbering.exists(at as u32) { options.beta } else { 0.0 };
     let mut values: Vec<f64> = (0..projection.positions()).map(first).collect();
     let mut next = values.clone();
+    team.count_in("rounds", u64::from(options.rounds));
     for _ in 0..options.rounds {
         let known = &values;
         let of_parts = team.map_slices(parts, &mut *next, |part, next| {
@@ -66,6 +67,7 @@ pub fn run(projection: &Projection, options: &KatzOptions, team: &Team) -> Resul
             (change, sum)
         })?;
         std::mem::swap(&mut values, &mut next);
+        team.advance(1);
         let (change, sum) = of_parts.iter().fold((0.0, 0.0), |(one, other), part| (one + part.0, other + part.1));
         if !sum.is_finite() {
             break;

@@ -38,6 +38,7 @@ pub fn run(projection: &Projection, options: &ModularityOptions, team: &Team) ->
     let mut communities: Vec<u32> = (0..level.len() as u32).collect();
     let mut best = (level.modularity(&communities, options.resolution, team)?, communities.clone());
     let mut levels = 0;
+    team.count_in("levels", u64::from(options.levels));
     while level.has_weights() && levels < options.levels {
         levels += 1;
         let mut mover = Mover::new(&level, options, communities);
@@ -69,6 +70,7 @@ pub fn run(projection: &Projection, options: &ModularityOptions, team: &Team) ->
             *vertex = numbers[*vertex as usize];
         }
         level = joined;
+        team.advance(1);
     }
     let of_positions = split(projection, &best.1, team)?;
     let modularity = modularity(projection, &of_positions, options.resolution, team)?;

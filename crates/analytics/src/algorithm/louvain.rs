@@ -36,6 +36,7 @@ pub fn run(projection: &Projection, options: &ModularityOptions, team: &Team) ->
         levels: 0,
     };
     drop(alone);
+    team.count_in("levels", u64::from(options.levels));
     while level.has_weights() && found.levels < options.levels {
         let mut mover = Mover::alone(&level, options);
         if !mover.settle(team)? {
@@ -52,6 +53,7 @@ pub fn run(projection: &Projection, options: &ModularityOptions, team: &Team) ->
             *vertex = numbers[*vertex as usize];
         }
         (found.modularity, found.levels, level) = (modularity, found.levels + 1, joined);
+        team.advance(1);
     }
     found.of_positions = named(&vertices);
     Ok(found)

@@ -211,6 +211,7 @@ fn walk<P: Passed>(
     let is_spread = dangling == Dangling::Spread;
     let mut lost: f64 = states.iter().map(State::lost).sum();
     let mut found = Ranks { ranks: Vec::new(), rounds: 0, change: f64::INFINITY };
+    team.count_in("rounds", u64::from(rounds));
     while found.rounds < rounds && found.change > tolerance {
         let begun = P::of((1.0 - damping) + if is_spread { damping * lost } else { 0.0 });
         let followed = P::of(damping);
@@ -236,6 +237,7 @@ fn walk<P: Passed>(
         // In the order of the parts (ALGO-2).
         found.change = sums.iter().map(|(change, _)| change).sum();
         lost = sums.iter().map(|(_, lost)| lost).sum();
+        team.advance(1);
         found.rounds += 1;
         std::mem::swap(&mut passed, &mut next);
     }

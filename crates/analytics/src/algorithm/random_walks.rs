@@ -100,6 +100,7 @@ pub fn run(projection: &Projection, sources: &[u32], options: &WalkOptions, team
     })?;
     let mut walks = Walks::default();
     for part in parts {
+        team.check()?;
         let before = walks.positions.len();
         walks.positions.extend_from_slice(&part.positions);
         walks.ends.extend(part.ends.iter().map(|end| before + end));

@@ -84,6 +84,7 @@ impl<'p> Searches<'p> {
                 level(depth, gathered)?;
             }
         }
+        team.advance(sources.len() as u64);
         Ok(())
     }
 

@@ -103,7 +103,12 @@ pub fn run(projection: &Projection, options: &SimilarityOptions, team: &Team) ->
         counters.lock().push(taken);
         found
     })?;
-    Ok(found.concat())
+    let mut rows = Vec::with_capacity(found.iter().map(Vec::len).sum());
+    for found in found {
+        team.check()?;
+        rows.extend(found);
+    }
+    Ok(rows)
 }
 
 /// How often a vertex has met each other one.

@@ -4,6 +4,7 @@ use mangrove_graph::Result;
 
 use super::given::Given;
 use super::output::{ColumnInfo, ColumnKind, ColumnValues, Output};
+use super::plan::Plan;
 use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, OptionInfo, SEED, SOURCES, StateBytes, WEIGHT, rounds};
 use crate::algorithm::betweenness::{self, BetweennessOptions};
 use crate::algorithm::bfs::Follow;
@@ -11,7 +12,7 @@ use crate::algorithm::closeness::{self, ClosenessOptions, Measure};
 use crate::algorithm::katz::{self, KatzOptions};
 use crate::algorithm::pagerank::{self, Dangling, PageRankOptions, Precision};
 use crate::algorithm::{degree, hits};
-use crate::projection::{Orientation, Projection};
+use crate::projection::Orientation;
 
 /// Distances from all vertices are found in graphs of at most so many; from a sample in larger ones.
 const EXACT_MAX: u64 = 100_000;
@@ -47,16 +48,19 @@ fn samples(given: &Given<'_>) -> Result<Option<usize>> {
 }
 
 /// A row for each vertex with its closeness.
-fn nearness(given: &Given<'_>, projection: &Projection, measure: Measure, name: &'static str) -> Result<Output> {
+fn nearness<'g>(given: &'g Given<'g>, measure: Measure, name: &'static str) -> Result<Plan<'g>> {
     let follow = match given.text("paths")? {
         None | Some("in") => Follow::Outgoing,
         Some("out") => Follow::Incoming,
         Some(_) => return Err(given.misfit("paths")),
     };
-    let default = (projection.vertex_count() > EXACT_MAX).then_some(SAMPLES);
-    let options = ClosenessOptions { measure, follow, samples: samples(given)?.or(default), seed: given.seed()? };
-    let values = closeness::run(projection, &options, given.team)?.into_iter().map(Some);
-    Ok(Output::of_positions(projection, name, values.collect(), ColumnValues::Numbers))
+    let (samples, seed) = (samples(given)?, given.seed()?);
+    given.on(None, move |projection| {
+        let default = (projection.vertex_count() > EXACT_MAX).then_some(SAMPLES);
+        let options = ClosenessOptions { measure, follow, samples: samples.or(default), seed };
+        let values = closeness::run(projection, &options, given.team)?.into_iter().map(Some);
+        Ok(Output::of_positions(projection, name, values.collect(), ColumnValues::Numbers))
+    })
 }
 
 pub(super) const BETWEENNESS: AlgorithmInfo = AlgorithmInfo {
@@ -78,12 +82,13 @@ pub(super) const BETWEENNESS: AlgorithmInfo = AlgorithmInfo {
         DIRECTED,
     ],
     state: StateBytes { position: 56, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let (samples, normalized) = (samples(given)?, given.flag("normalized", false)?);
         let options = BetweennessOptions { samples, seed: given.seed()?, normalized };
-        let projection = given.projection(None)?;
-        let values = betweenness::run(&projection, &options, given.team)?.into_iter().map(Some);
-        Ok(Output::of_positions(&projection, "betweenness", values.collect(), ColumnValues::Numbers))
+        given.on(None, move |projection| {
+            let values = betweenness::run(projection, &options, given.team)?.into_iter().map(Some);
+            Ok(Output::of_positions(projection, "betweenness", values.collect(), ColumnValues::Numbers))
+        })
     },
 };
 
@@ -96,10 +101,7 @@ pub(super) const CLOSENESS: AlgorithmInfo = AlgorithmInfo {
     ],
     options: &[PATHS, SOME_SAMPLES, SEED, DIRECTED],
     state: StateBytes { position: 64, cell: 0 },
-    run: |given| {
-        let projection = given.projection(None)?;
-        nearness(given, &projection, Measure::Closeness, "closeness")
-    },
+    plan: |given| nearness(given, Measure::Closeness, "closeness"),
 };
 
 pub(super) const DEGREE: AlgorithmInfo = AlgorithmInfo {
@@ -113,14 +115,15 @@ pub(super) const DEGREE: AlgorithmInfo = AlgorithmInfo {
     ],
     options: &[],
     state: StateBytes { position: 48, cell: 0 },
-    run: |given| {
-        let projection = given.projection_of(Orientation::Directed, None)?;
-        let degrees = degree::run(&projection, given.team)?;
-        let of = |count: fn(&degree::Degree) -> u64| -> Vec<u64> { degrees.iter().map(count).collect() };
-        let out = of(|degree| u64::from(degree.outgoing)).into_iter().map(Some).collect();
-        Ok(Output::of_positions(&projection, "out", out, ColumnValues::Counts)
-            .and_positions(&projection, "in", of(|degree| u64::from(degree.incoming)), ColumnValues::Counts)
-            .and_positions(&projection, "both", of(degree::Degree::both), ColumnValues::Counts))
+    plan: |given| {
+        given.on_rows(Orientation::Directed, None, move |projection| {
+            let degrees = degree::run(projection, given.team)?;
+            let of = |count: fn(&degree::Degree) -> u64| -> Vec<u64> { degrees.iter().map(count).collect() };
+            let out = of(|degree| u64::from(degree.outgoing)).into_iter().map(Some).collect();
+            Ok(Output::of_positions(projection, "out", out, ColumnValues::Counts)
+                .and_positions(projection, "in", of(|degree| u64::from(degree.incoming)), ColumnValues::Counts)
+                .and_positions(projection, "both", of(degree::Degree::both), ColumnValues::Counts))
+        })
     },
 };
 
@@ -133,10 +136,9 @@ pub(super) const HARMONIC: AlgorithmInfo = AlgorithmInfo {
     ],
     options: &[PATHS, SOME_SAMPLES, SEED, NORMALIZED, DIRECTED],
     state: StateBytes { position: 64, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let measure = if given.flag("normalized", false)? { Measure::HarmonicMean } else { Measure::Harmonic };
-        let projection = given.projection(None)?;
-        nearness(given, &projection, measure, "harmonic")
+        nearness(given, measure, "harmonic")
     },
 };
 
@@ -163,17 +165,18 @@ pub(super) const HITS: AlgorithmInfo = AlgorithmInfo {
         DIRECTED,
     ],
     state: StateBytes { position: 64, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let (rounds, tolerance) = (given.rounds(100)?, given.number("tolerance", 1e-8, 0.0..=f64::MAX)?);
-        let projection = given.projection(None)?;
-        let found = hits::run(&projection, rounds, tolerance, given.team)?;
-        let hubs = found.hubs.into_iter().map(Some).collect();
-        Ok(Output::of_positions(&projection, "hub", hubs, ColumnValues::Numbers).and_positions(
-            &projection,
-            "authority",
-            found.authorities,
-            ColumnValues::Numbers,
-        ))
+        given.on(None, move |projection| {
+            let found = hits::run(projection, rounds, tolerance, given.team)?;
+            let hubs = found.hubs.into_iter().map(Some).collect();
+            Ok(Output::of_positions(projection, "hub", hubs, ColumnValues::Numbers).and_positions(
+                projection,
+                "authority",
+                found.authorities,
+                ColumnValues::Numbers,
+            ))
+        })
     },
 };
 
@@ -207,7 +210,7 @@ pub(super) const KATZ: AlgorithmInfo = AlgorithmInfo {
         DIRECTED,
     ],
     state: StateBytes { position: 48, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let defaults = KatzOptions::default();
         let numbers = 0.0..=f64::MAX;
         let options = KatzOptions {
@@ -219,9 +222,10 @@ pub(super) const KATZ: AlgorithmInfo = AlgorithmInfo {
             rounds: given.rounds(defaults.rounds)?,
             tolerance: given.number("tolerance", defaults.tolerance, numbers)?,
         };
-        let projection = given.projection(None)?;
-        let values = katz::run(&projection, &options, given.team)?.into_iter().map(Some);
-        Ok(Output::of_positions(&projection, "katz", values.collect(), ColumnValues::Numbers))
+        given.on(None, move |projection| {
+            let values = katz::run(projection, &options, given.team)?.into_iter().map(Some);
+            Ok(Output::of_positions(projection, "katz", values.collect(), ColumnValues::Numbers))
+        })
     },
 };
 
@@ -263,7 +267,7 @@ pub(super) const PAGERANK: AlgorithmInfo = AlgorithmInfo {
         DIRECTED,
     ],
     state: StateBytes { position: 40, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let dangling = match given.text("dangling")? {
             None | Some("spread") => Dangling::Spread,
             Some("drop") => Dangling::Drop,
@@ -282,12 +286,14 @@ pub(super) const PAGERANK: AlgorithmInfo = AlgorithmInfo {
                 Some(_) => return Err(given.misfit("precision")),
             },
         };
-        let projection = given.projection(key)?;
-        let found = match given.vertices("sources", &projection)? {
-            None => pagerank::run(&projection, &options, given.team)?,
-            Some(sources) => pagerank::personalized(&projection, &options, &sources, given.team)?,
-        };
-        let ranks = found.ranks.into_iter().map(Some);
-        Ok(Output::of_positions(&projection, "rank", ranks.collect(), ColumnValues::Numbers))
+        given.check_sources()?;
+        given.on(key, move |projection| {
+            let found = match given.vertices("sources", projection)? {
+                None => pagerank::run(projection, &options, given.team)?,
+                Some(sources) => pagerank::personalized(projection, &options, &sources, given.team)?,
+            };
+            let ranks = found.ranks.into_iter().map(Some);
+            Ok(Output::of_positions(projection, "rank", ranks.collect(), ColumnValues::Numbers))
+        })
     },
 };

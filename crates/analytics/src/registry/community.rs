@@ -4,6 +4,7 @@ use mangrove_graph::Result;
 
 use super::given::{Given, least_ids, positions_by_id};
 use super::output::{ColumnInfo, ColumnKind, ColumnValues, Output};
+use super::plan::Plan;
 use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, OptionInfo, SEED, StateBytes, rounds};
 use crate::algorithm::louvain::{Communities, ModularityOptions};
 use crate::algorithm::{cdlp, lcc, leiden, louvain, peer_pressure, scc, wcc};
@@ -29,16 +30,18 @@ pub(super) const CDLP: AlgorithmInfo = AlgorithmInfo {
     ],
     options: &[rounds("10"), DIRECTED],
     state: StateBytes { position: 64, cell: 0 },
-    run: |given| {
-        let projection = given.projection(None)?;
-        let by_id = positions_by_id(given.view, projection.numbering())?;
-        let mut labels = vec![0; projection.positions()];
-        by_id.iter().enumerate().for_each(|(rank, at)| labels[*at as usize] = rank as u64);
-        let labels = cdlp::run(&projection, labels, given.rounds(10)?, given.team)?;
-        let vertex = |rank: u64| Some(projection.numbering().vertex(by_id[rank as usize]));
-        let communities = (0..labels.len() as u32)
-            .map(|at| projection.numbering().exists(at).then(|| labels[at as usize]).and_then(vertex));
-        Ok(Output::of_positions(&projection, "community", communities.collect(), ColumnValues::Vertices))
+    plan: |given| {
+        let rounds = given.rounds(10)?;
+        given.on(None, move |projection| {
+            let by_id = positions_by_id(given.view, projection.numbering(), given.team)?;
+            let mut labels = vec![0; projection.positions()];
+            by_id.iter().enumerate().for_each(|(rank, at)| labels[*at as usize] = rank as u64);
+            let labels = cdlp::run(projection, labels, rounds, given.team)?;
+            let vertex = |rank: u64| Some(projection.numbering().vertex(by_id[rank as usize]));
+            let communities = (0..labels.len() as u32)
+                .map(|at| projection.numbering().exists(at).then(|| labels[at as usize]).and_then(vertex));
+            Ok(Output::of_positions(projection, "community", communities.collect(), ColumnValues::Vertices))
+        })
     },
 };
 
@@ -51,10 +54,11 @@ pub(super) const LCC: AlgorithmInfo = AlgorithmInfo {
     ],
     options: &[DIRECTED],
     state: StateBytes { position: 56, cell: 28 },
-    run: |given| {
-        let projection = given.projection(None)?;
-        let coefficients = lcc::run(&projection, given.team)?.into_iter().map(Some);
-        Ok(Output::of_positions(&projection, "coefficient", coefficients.collect(), ColumnValues::Numbers))
+    plan: |given| {
+        given.on(None, move |projection| {
+            let coefficients = lcc::run(projection, given.team)?.into_iter().map(Some);
+            Ok(Output::of_positions(projection, "coefficient", coefficients.collect(), ColumnValues::Numbers))
+        })
     },
 };
 
@@ -88,17 +92,18 @@ const MODULARITY_OPTIONS: &[OptionInfo] = &[
 
 type FindCommunities = fn(&Projection, &ModularityOptions, &Team) -> Result<Communities>;
 
-fn communities(given: &Given<'_>, find: FindCommunities) -> Result<Output> {
+fn communities<'g>(given: &'g Given<'g>, find: FindCommunities) -> Result<Plan<'g>> {
     let default = ModularityOptions::default();
     let options = ModularityOptions {
         resolution: given.number("resolution", default.resolution, 0.0..=f64::MAX)?,
         seed: given.seed()?,
         levels: given.integer("levels", i64::from(default.levels), 1..=i64::from(u32::MAX))? as u32,
     };
-    let projection = given.projection_of(Orientation::Undirected, given.key("weight")?)?;
-    let found = find(&projection, &options, given.team)?.of_positions;
-    let communities = least_ids(given.view, &projection, &found, given.team)?;
-    Ok(Output::of_positions(&projection, "community", communities, ColumnValues::Vertices))
+    given.on_rows(Orientation::Undirected, given.key("weight")?, move |projection| {
+        let found = find(projection, &options, given.team)?.of_positions;
+        let communities = least_ids(given.view, projection, &found, given.team)?;
+        Ok(Output::of_positions(projection, "community", communities, ColumnValues::Vertices))
+    })
 }
 
 pub(super) const LEIDEN: AlgorithmInfo = AlgorithmInfo {
@@ -107,7 +112,7 @@ pub(super) const LEIDEN: AlgorithmInfo = AlgorithmInfo {
     columns: &[OF_VERTEX, COMMUNITY],
     options: MODULARITY_OPTIONS,
     state: StateBytes { position: 160, cell: 30 },
-    run: |given| communities(given, leiden::run),
+    plan: |given| communities(given, leiden::run),
 };
 
 pub(super) const LOUVAIN: AlgorithmInfo = AlgorithmInfo {
@@ -116,7 +121,7 @@ pub(super) const LOUVAIN: AlgorithmInfo = AlgorithmInfo {
     columns: &[OF_VERTEX, COMMUNITY],
     options: MODULARITY_OPTIONS,
     state: StateBytes { position: 120, cell: 30 },
-    run: |given| communities(given, louvain::run),
+    plan: |given| communities(given, louvain::run),
 };
 
 pub(super) const PEER_PRESSURE: AlgorithmInfo = AlgorithmInfo {
@@ -132,18 +137,20 @@ pub(super) const PEER_PRESSURE: AlgorithmInfo = AlgorithmInfo {
     ],
     options: &[rounds("30"), DIRECTED],
     state: StateBytes { position: 72, cell: 0 },
-    run: |given| {
-        let projection = given.projection(None)?;
-        let by_id = positions_by_id(given.view, projection.numbering())?;
-        let (mut labels, mut strengths) = (vec![0; projection.positions()], vec![0.0; projection.positions()]);
-        for (rank, at) in by_id.iter().enumerate() {
-            (labels[*at as usize], strengths[*at as usize]) = (rank as u64, 1.0);
-        }
-        let clusters = peer_pressure::run(&projection, &labels, &strengths, given.rounds(30)?, given.team)?;
-        let vertex = |rank: u64| Some(projection.numbering().vertex(by_id[rank as usize]));
-        let clusters = (0..clusters.len() as u32)
-            .map(|at| projection.numbering().exists(at).then(|| clusters[at as usize]).and_then(vertex));
-        Ok(Output::of_positions(&projection, "cluster", clusters.collect(), ColumnValues::Vertices))
+    plan: |given| {
+        let rounds = given.rounds(30)?;
+        given.on(None, move |projection| {
+            let by_id = positions_by_id(given.view, projection.numbering(), given.team)?;
+            let (mut labels, mut strengths) = (vec![0; projection.positions()], vec![0.0; projection.positions()]);
+            for (rank, at) in by_id.iter().enumerate() {
+                (labels[*at as usize], strengths[*at as usize]) = (rank as u64, 1.0);
+            }
+            let clusters = peer_pressure::run(projection, &labels, &strengths, rounds, given.team)?;
+            let vertex = |rank: u64| Some(projection.numbering().vertex(by_id[rank as usize]));
+            let clusters = (0..clusters.len() as u32)
+                .map(|at| projection.numbering().exists(at).then(|| clusters[at as usize]).and_then(vertex));
+            Ok(Output::of_positions(projection, "cluster", clusters.collect(), ColumnValues::Vertices))
+        })
     },
 };
 
@@ -153,11 +160,12 @@ pub(super) const SCC: AlgorithmInfo = AlgorithmInfo {
     columns: &[OF_VERTEX, COMPONENT],
     options: &[DIRECTED],
     state: StateBytes { position: 96, cell: 0 },
-    run: |given| {
-        let projection = given.projection(None)?;
-        let components = scc::run(&projection, given.team)?;
-        let components = least_ids(given.view, &projection, &components, given.team)?;
-        Ok(Output::of_positions(&projection, "component", components, ColumnValues::Vertices))
+    plan: |given| {
+        given.on(None, move |projection| {
+            let components = scc::run(projection, given.team)?;
+            let components = least_ids(given.view, projection, &components, given.team)?;
+            Ok(Output::of_positions(projection, "component", components, ColumnValues::Vertices))
+        })
     },
 };
 
@@ -167,10 +175,11 @@ pub(super) const WCC: AlgorithmInfo = AlgorithmInfo {
     columns: &[OF_VERTEX, COMPONENT],
     options: &[DIRECTED],
     state: StateBytes { position: 64, cell: 0 },
-    run: |given| {
-        let projection = given.projection(None)?;
-        let components = wcc::run(&projection, given.team)?;
-        let components = least_ids(given.view, &projection, &components, given.team)?;
-        Ok(Output::of_positions(&projection, "component", components, ColumnValues::Vertices))
+    plan: |given| {
+        given.on(None, move |projection| {
+            let components = wcc::run(projection, given.team)?;
+            let components = least_ids(given.view, projection, &components, given.team)?;
+            Ok(Output::of_positions(projection, "component", components, ColumnValues::Vertices))
+        })
     },
 };

@@ -1,20 +1,24 @@
 //! What an algorithm is given, and how its options are read.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{
-    Error, ErrorKind, GraphView, KeyId, LabelFilter, Result, UserId, Value, VertexId, compare, numeric,
+    Error, ErrorKind, GraphView, KeyId, LabelFilter, Result, UserId, Value, VertexId, compare, numeric, pieces,
 };
 
 use super::AlgorithmInfo;
+use super::output::Output;
+use super::plan::{Plan, Reads};
 use crate::cache::ProjectionCache;
 use crate::named::label_filter;
 use crate::numbering::Numbering;
 use crate::projection::{Orientation, Projection, ProjectionOptions};
 use crate::team::Team;
+
+/// Vertices whose ids are read between two looks whether the query has ended.
+const IDS_READ: usize = 1 << 14;
 
 /// An option of an algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,52 +131,89 @@ impl<'g> Given<'g> {
         label_filter(self.view, name, self.text(name)?)
     }
 
-    /// The projection that the option `projection` names, if it is given and fits.
-    fn named(&self, orientation: Orientation, weight: Option<KeyId>) -> Result<Option<Arc<Projection>>> {
+    /// The name of a projection, if the option `projection` is given and what it names fits.
+    fn named(&self, orientation: Orientation, weight: Option<KeyId>) -> Result<Option<&'g str>> {
         let Some(name) = self.text("projection")? else { return Ok(None) };
         if let Some(other) = ["vertices", "edges", "directed"].iter().find(|other| self.get(other).is_some()) {
             let message =
                 format!("{} has a projection and the option '{other}', which it decides", self.algorithm.name);
             return Err(Error::invalid(message));
         }
-        let projection = self.projections.named().get(name, self.view, self.team)?.projection;
+        let options = self.projections.named().choice(name)?.options(self.view)?;
         let unfit = |what: &str| {
             let message = format!("{} cannot use the projection '{name}': {what}", self.algorithm.name);
             Err(Error::invalid(message))
         };
-        if orientation == Orientation::Undirected && projection.is_directed() {
+        if orientation == Orientation::Undirected && options.orientation == Orientation::Directed {
             return unfit("it needs one that was made with 'directed' false");
         }
-        if weight.is_some() && projection.options().weight != weight {
+        if weight.is_some() && options.weight != weight {
             return unfit("it needs one that was made with the same 'weight'");
         }
-        Ok(Some(projection))
+        Ok(Some(name))
     }
 
     /// The property key that an option names.
     pub(super) fn key(&self, name: &str) -> Result<Option<KeyId>> {
         let Some(key) = self.text(name)? else { return Ok(None) };
         let found = self.view.key_of(key).ok_or_else(|| {
-            let message = format!("no element has a property '{key}', which is the option '{name}'");
+            let message = format!(
+                "no element has a property '{key}', which is the option '{name}'; mangrove.names lists the keys"
+            );
             Error::new(ErrorKind::NotFound, message)
         })?;
         Ok(Some(found))
     }
 
-    /// A projection whose rows the option `directed` chooses.
-    pub(super) fn projection(&self, weight: Option<KeyId>) -> Result<Arc<Projection>> {
+    /// Work on a projection whose rows the option `directed` chooses.
+    pub(super) fn on(
+        &self,
+        weight: Option<KeyId>,
+        work: impl FnOnce(&Projection) -> Result<Output> + 'g,
+    ) -> Result<Plan<'g>> {
         let orientation = if self.flag("directed", true)? { Orientation::Directed } else { Orientation::Undirected };
-        self.projection_of(orientation, weight)
+        self.on_rows(orientation, weight, work)
     }
 
-    /// A projection with the vertices and edges of the options.
-    pub(super) fn projection_of(&self, orientation: Orientation, weight: Option<KeyId>) -> Result<Arc<Projection>> {
-        if let Some(named) = self.named(orientation, weight)? {
-            return Ok(named);
+    /// Work on a projection with the vertices and edges of the options.
+    pub(super) fn on_rows(
+        &self,
+        orientation: Orientation,
+        weight: Option<KeyId>,
+        work: impl FnOnce(&Projection) -> Result<Output> + 'g,
+    ) -> Result<Plan<'g>> {
+        let reads = match self.named(orientation, weight)? {
+            Some(name) => Reads::Named(name),
+            None => {
+                let (vertices, edges) = (self.labels("vertices")?, self.labels("edges")?);
+                let options =
+                    ProjectionOptions { vertices, edges, orientation, weight, ..ProjectionOptions::default() };
+                Reads::Chosen(options)
+            }
+        };
+        Ok(Plan { name: self.algorithm.name, reads, state: self.algorithm.state, results: 0, work: Box::new(work) })
+    }
+
+    /// Checks that an option has the id of a vertex, or a list of ids where `lists` says so. The vertices themselves are looked up
+    /// when the algorithm runs.
+    fn check_ids(&self, name: &str, lists: bool) -> Result<Option<usize>> {
+        let is_id = |value: &Value| matches!(value, Value::Vertex(_)) || UserId::from_value(value).is_some();
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::List(ids)) if lists && ids.iter().all(is_id) => Ok(Some(ids.len())),
+            Some(id) if is_id(id) => Ok(Some(1)),
+            Some(_) => Err(self.misfit(name)),
         }
-        let (vertices, edges) = (self.labels("vertices")?, self.labels("edges")?);
-        let options = ProjectionOptions { vertices, edges, orientation, weight, ..ProjectionOptions::default() };
-        self.projections.projection(self.view, &options, self.team)
+    }
+
+    /// Checks that an option has the id of a vertex.
+    pub(super) fn needs_id(&self, name: &str) -> Result<()> {
+        self.check_ids(name, false)?.map(|_| ()).ok_or_else(|| self.missing(name))
+    }
+
+    /// Checks the option `sources`. Returns how many ids it has, if it is given.
+    pub(super) fn check_sources(&self) -> Result<Option<usize>> {
+        self.check_ids("sources", true)
     }
 
     /// The position of the vertex whose id is the value of an option.
@@ -219,14 +260,18 @@ impl<'g> Given<'g> {
 }
 
 /// The positions of all vertices, in the order of the ids that users see.
-pub(super) fn positions_by_id(view: &dyn GraphView, numbering: &Numbering) -> Result<Vec<u32>> {
+pub(super) fn positions_by_id(view: &dyn GraphView, numbering: &Numbering, team: &Team) -> Result<Vec<u32>> {
     let positions: Vec<u32> = numbering.present(0..numbering.positions()).collect();
-    let vertices: Vec<VertexId> = positions.iter().map(|at| numbering.vertex(*at)).collect();
-    let mut ids = Vec::with_capacity(vertices.len());
-    view.vertex_user_ids(&vertices, &mut ids)?;
-    let mut by_id: Vec<(Value, u32)> = ids.into_iter().zip(positions).collect();
-    by_id.sort_by(|(one, _), (other, _)| compare::order(one, other));
-    Ok(by_id.into_iter().map(|(_, at)| at).collect())
+    let mut ids = Vec::with_capacity(positions.len());
+    for some in positions.chunks(IDS_READ) {
+        team.check()?;
+        let vertices: Vec<VertexId> = some.iter().map(|at| numbering.vertex(*at)).collect();
+        view.vertex_user_ids(&vertices, &mut ids)?;
+    }
+    let mut order: Vec<u32> = (0..ids.len() as u32).collect();
+    let by_id = |one: &u32, other: &u32| compare::order(&ids[*one as usize], &ids[*other as usize]);
+    pieces::sort(&mut order, pieces::COMPARED, || team.check(), by_id)?;
+    Ok(order.into_iter().map(|place| positions[place as usize]).collect())
 }
 
 /// For every position, the vertex of its group whose id is the least in the order that users see. `groups` names each group by one

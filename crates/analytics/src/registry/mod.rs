@@ -6,6 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `given` | options, and how they are read |
+//! | `plan` | what a run reads, holds and does |
 //! | `output` | what algorithms find: columns |
 //! | `paths`, `centrality`, `community`, `similarity`, `structure` | the algorithms of these kinds |
 
@@ -14,6 +15,7 @@ mod community;
 mod given;
 mod output;
 mod paths;
+mod plan;
 mod similarity;
 mod structure;
 
@@ -22,6 +24,8 @@ use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
 use self::given::Given;
 pub use self::given::OptionInfo;
 pub use self::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX};
+pub use self::plan::MemoryEstimate;
+use self::plan::Plan;
 use crate::cache::ProjectionCache;
 pub use crate::choice::StateBytes;
 use crate::team::Team;
@@ -42,7 +46,8 @@ pub struct AlgorithmInfo {
     pub options: &'static [OptionInfo],
     /// The memory that it needs besides the projection.
     pub state: StateBytes,
-    run: fn(&Given<'_>) -> Result<Output>,
+    /// Checks the options, without reading the graph.
+    plan: for<'g> fn(&'g Given<'g>) -> Result<Plan<'g>>,
 }
 
 /// All algorithms, by their names.
@@ -63,6 +68,7 @@ pub const ALGORITHMS: &[&AlgorithmInfo] = &[
     &paths::K_HOP,
     &paths::K_SHORTEST_PATHS,
     &structure::K_TRUSS,
+    &structure::K_TRUSS_EDGES,
     &centrality::KATZ,
     &community::LCC,
     &community::LEIDEN,
@@ -165,11 +171,12 @@ impl AlgorithmInfo {
         self.options.iter().chain(COMMON)
     }
 
-    /// Runs the algorithm on what a view shows.
+    /// Runs the algorithm on what a view shows. The query of the team is charged for the memory of its state.
     ///
     /// # Errors
     ///
-    /// If an option is unknown, missing or not allowed; if the view fails; or if the query of the team has ended.
+    /// If an option is unknown, missing or not allowed; if the view fails; if the query of the team has ended; or if there is no memory for
+    /// the run.
     pub fn run(
         &self,
         view: &dyn GraphView,
@@ -177,11 +184,34 @@ impl AlgorithmInfo {
         options: &[(String, Value)],
         team: &Team,
     ) -> Result<Output> {
+        self.check_names(options)?;
+        let given = Given { algorithm: self, view, projections, options, team };
+        (self.plan)(&given)?.run(view, projections, team)
+    }
+
+    /// The memory that a run would need. The graph is not read.
+    ///
+    /// # Errors
+    ///
+    /// If an option is unknown, missing or not allowed.
+    pub fn estimate(
+        &self,
+        view: &dyn GraphView,
+        projections: &ProjectionCache,
+        options: &[(String, Value)],
+    ) -> Result<MemoryEstimate> {
+        self.check_names(options)?;
+        let team = Team::alone();
+        (self.plan)(&Given { algorithm: self, view, projections, options, team: &team })?.estimate(view, projections)
+    }
+
+    /// Fails if an option is unknown.
+    fn check_names(&self, options: &[(String, Value)]) -> Result<()> {
         if let Some((name, _)) = options.iter().find(|(name, _)| self.all_options().all(|known| known.name != name)) {
             let known: Vec<&str> = self.all_options().map(|option| option.name).collect();
             let message = format!("{} has no option '{name}'. There are: {}", self.name, known.join(", "));
             return Err(Error::invalid(message));
         }
-        (self.run)(&Given { algorithm: self, view, projections, options, team })
+        Ok(())
     }
 }

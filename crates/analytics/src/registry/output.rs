@@ -1,8 +1,9 @@
 //! What an algorithm finds: columns of equal length.
 
-use mangrove_graph::{EdgeId, VertexId};
+use mangrove_graph::{EdgeId, Result, VertexId};
 
 use crate::projection::Projection;
+use crate::team::Team;
 
 /// What the values of a column are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,6 +109,19 @@ pub struct Output {
 
 /// The name of the first column of algorithms with a row for each vertex.
 pub const VERTEX: &str = "vertex";
+
+/// Items that are made between two looks whether the query has ended.
+const MADE: usize = 1 << 16;
+
+/// What each item becomes, unless the query of the team ends meanwhile.
+pub(super) fn made<T, R>(items: &[T], team: &Team, make: impl Fn(&T) -> R) -> Result<Vec<R>> {
+    let mut made = Vec::with_capacity(items.len());
+    for some in items.chunks(MADE) {
+        team.check()?;
+        made.extend(some.iter().map(&make));
+    }
+    Ok(made)
+}
 
 impl Output {
     /// The number of rows.

@@ -3,7 +3,7 @@
 use mangrove_graph::VertexId;
 
 use super::given::Given;
-use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX};
+use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX, made};
 use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, OptionInfo, SOURCE, SOURCES, StateBytes, TARGET, WEIGHT};
 use crate::algorithm::shortest_path::Path;
 use crate::algorithm::{all_shortest_paths, bfs, k_hop, k_shortest_paths, shortest_path, sssp};
@@ -59,17 +59,19 @@ pub(super) const ALL_SHORTEST_PATHS: AlgorithmInfo = AlgorithmInfo {
         DIRECTED,
     ],
     state: StateBytes { position: 24, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let limit = given.integer("limit", 10_000_000, 1..=i64::MAX)? as usize;
-        let projection = given.projection(None)?;
-        let sources = given.sources(&projection)?;
-        let rows = all_shortest_paths::run(&projection, &sources, limit, given.team)?;
-        let vertex = |at: u32| projection.numbering().vertex(at);
-        let source = ColumnValues::Vertices(rows.iter().map(|row| vertex(row.source)).collect());
-        let target = ColumnValues::Vertices(rows.iter().map(|row| vertex(row.target)).collect());
-        let distance = ColumnValues::Counts(rows.iter().map(|row| u64::from(row.edges)).collect());
-        let columns = [("source", source), ("target", target), ("distance", distance)];
-        Ok(Output { columns: columns.into_iter().map(|(name, values)| Column { name, values }).collect() })
+        given.check_sources()?;
+        given.on(None, move |projection| {
+            let sources = given.sources(projection)?;
+            let rows = all_shortest_paths::run(projection, &sources, limit, given.team)?;
+            let vertex = |at: u32| projection.numbering().vertex(at);
+            let source = ColumnValues::Vertices(made(&rows, given.team, |row| vertex(row.source))?);
+            let target = ColumnValues::Vertices(made(&rows, given.team, |row| vertex(row.target))?);
+            let distance = ColumnValues::Counts(made(&rows, given.team, |row| u64::from(row.edges))?);
+            let columns = [("source", source), ("target", target), ("distance", distance)];
+            Ok(Output { columns: columns.into_iter().map(|(name, values)| Column { name, values }).collect() })
+        })
     },
 };
 
@@ -102,25 +104,27 @@ pub(super) const BFS: AlgorithmInfo = AlgorithmInfo {
         DIRECTED,
     ],
     state: StateBytes { position: 25, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let (depth_max, wants_parents) = (edges_max(given, "max_depth", u32::MAX)?, given.flag("parents", false)?);
-        let projection = given.projection(None)?;
-        let source = given.vertex("source", &projection)?;
-        let depths = bfs::within(&projection, source, bfs::Follow::Outgoing, depth_max, given.team)?;
-        let parents = match wants_parents {
-            true => Some(bfs::parents(&projection, &depths, bfs::Follow::Outgoing, given.team)?),
-            false => None,
-        };
-        let parents = parents.map(|mut parents| {
-            parents[source as usize] = source;
-            let known = parents.into_iter().filter(|parent| *parent != bfs::UNREACHED);
-            known.map(|parent| projection.numbering().vertex(parent)).collect()
-        });
-        let depths = depths.into_iter().map(|depth| (depth != bfs::UNREACHED).then_some(u64::from(depth)));
-        let mut output = Output::of_positions(&projection, "depth", depths.collect(), ColumnValues::Counts);
-        let parents = parents.map(|parents| Column { name: "parent", values: ColumnValues::Vertices(parents) });
-        output.columns.extend(parents);
-        Ok(output)
+        given.needs_id("source")?;
+        given.on(None, move |projection| {
+            let source = given.vertex("source", projection)?;
+            let depths = bfs::within(projection, source, bfs::Follow::Outgoing, depth_max, given.team)?;
+            let parents = match wants_parents {
+                true => Some(bfs::parents(projection, &depths, bfs::Follow::Outgoing, given.team)?),
+                false => None,
+            };
+            let parents = parents.map(|mut parents| {
+                parents[source as usize] = source;
+                let known = parents.into_iter().filter(|parent| *parent != bfs::UNREACHED);
+                known.map(|parent| projection.numbering().vertex(parent)).collect()
+            });
+            let depths = depths.into_iter().map(|depth| (depth != bfs::UNREACHED).then_some(u64::from(depth)));
+            let mut output = Output::of_positions(projection, "depth", depths.collect(), ColumnValues::Counts);
+            let parents = parents.map(|parents| Column { name: "parent", values: ColumnValues::Vertices(parents) });
+            output.columns.extend(parents);
+            Ok(output)
+        })
     },
 };
 
@@ -142,14 +146,16 @@ pub(super) const K_HOP: AlgorithmInfo = AlgorithmInfo {
         DIRECTED,
     ],
     state: StateBytes { position: 40, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let edges = edges_max(given, "k", 2)?;
-        let projection = given.projection(None)?;
-        let sources = given.sources(&projection)?;
-        let counts = k_hop::run(&projection, &sources, edges, given.team)?;
-        let vertices = sources.iter().map(|at| projection.numbering().vertex(*at)).collect();
-        let vertices = Column { name: VERTEX, values: ColumnValues::Vertices(vertices) };
-        Ok(Output { columns: vec![vertices, Column { name: "count", values: ColumnValues::Counts(counts) }] })
+        given.check_sources()?;
+        given.on(None, move |projection| {
+            let sources = given.sources(projection)?;
+            let counts = k_hop::run(projection, &sources, edges, given.team)?;
+            let vertices = sources.iter().map(|at| projection.numbering().vertex(*at)).collect();
+            let vertices = Column { name: VERTEX, values: ColumnValues::Vertices(vertices) };
+            Ok(Output { columns: vec![vertices, Column { name: "count", values: ColumnValues::Counts(counts) }] })
+        })
     },
 };
 
@@ -170,12 +176,15 @@ pub(super) const K_SHORTEST_PATHS: AlgorithmInfo = AlgorithmInfo {
         DIRECTED,
     ],
     state: StateBytes { position: 24, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let (key, count) = (given.key("weight")?, given.integer("k", 3, 1..=PATHS_MAX)? as usize);
-        let projection = given.projection(key)?;
-        let ends = (given.vertex("source", &projection)?, given.vertex("target", &projection)?);
-        let paths = k_shortest_paths::run(&projection, ends, count, key.is_some(), given.team)?;
-        Ok(of_paths(&projection, paths))
+        given.needs_id("source")?;
+        given.needs_id("target")?;
+        given.on(key, move |projection| {
+            let ends = (given.vertex("source", projection)?, given.vertex("target", projection)?);
+            let paths = k_shortest_paths::run(projection, ends, count, key.is_some(), given.team)?;
+            Ok(of_paths(projection, paths))
+        })
     },
 };
 
@@ -185,15 +194,18 @@ pub(super) const SHORTEST_PATH: AlgorithmInfo = AlgorithmInfo {
     columns: OF_PATH,
     options: &[SOURCE, TARGET, WEIGHT, DIRECTED],
     state: StateBytes { position: 32, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let key = given.key("weight")?;
-        let projection = given.projection(key)?;
-        let (source, target) = (given.vertex("source", &projection)?, given.vertex("target", &projection)?);
-        let path = match key {
-            None => shortest_path::fewest_edges(&projection, source, target, given.team)?,
-            Some(_) => shortest_path::least_weight(&projection, source, target, given.team)?,
-        };
-        Ok(of_paths(&projection, path.into_iter().collect()))
+        given.needs_id("source")?;
+        given.needs_id("target")?;
+        given.on(key, move |projection| {
+            let (source, target) = (given.vertex("source", projection)?, given.vertex("target", projection)?);
+            let path = match key {
+                None => shortest_path::fewest_edges(projection, source, target, given.team)?,
+                Some(_) => shortest_path::least_weight(projection, source, target, given.team)?,
+            };
+            Ok(of_paths(projection, path.into_iter().collect()))
+        })
     },
 };
 
@@ -221,16 +233,18 @@ pub(super) const SSSP: AlgorithmInfo = AlgorithmInfo {
         DIRECTED,
     ],
     state: StateBytes { position: 24, cell: 4 },
-    run: |given| {
+    plan: |given| {
         let key = given.key("weight")?.ok_or_else(|| given.missing("weight"))?;
         let delta = match given.get("delta") {
             None => None,
             Some(_) => Some(given.number("delta", 1.0, f64::MIN_POSITIVE..=f64::MAX)?),
         };
-        let projection = given.projection(Some(key))?;
-        let source = given.vertex("source", &projection)?;
-        let distances = sssp::run(&projection, source, delta, given.team)?;
-        let distances = distances.into_iter().map(|distance| distance.is_finite().then_some(distance));
-        Ok(Output::of_positions(&projection, "distance", distances.collect(), ColumnValues::Numbers))
+        given.needs_id("source")?;
+        given.on(Some(key), move |projection| {
+            let source = given.vertex("source", projection)?;
+            let distances = sssp::run(projection, source, delta, given.team)?;
+            let distances = distances.into_iter().map(|distance| distance.is_finite().then_some(distance));
+            Ok(Output::of_positions(projection, "distance", distances.collect(), ColumnValues::Numbers))
+        })
     },
 };

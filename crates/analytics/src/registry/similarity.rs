@@ -1,10 +1,13 @@
 //! Which vertices are alike, and what programs learn that from.
 
-use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX};
+use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX, made};
 use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, OptionInfo, SEED, SOURCES, StateBytes};
 use crate::algorithm::fast_rp::{self, FastRpOptions};
 use crate::algorithm::random_walks::{self, WalkOptions};
 use crate::algorithm::similarity::{self, Measure, SimilarityOptions};
+
+/// Vectors between two looks whether the query has ended.
+const VECTORS_A_CHECK: usize = 1 << 10;
 
 pub(super) const FAST_RP: AlgorithmInfo = AlgorithmInfo {
     name: "fast_rp",
@@ -39,8 +42,8 @@ pub(super) const FAST_RP: AlgorithmInfo = AlgorithmInfo {
         DIRECTED,
     ],
     // With vectors of 128 numbers.
-    state: StateBytes { position: 2_100, cell: 0 },
-    run: |given| {
+    state: StateBytes { position: 2_112, cell: 0 },
+    plan: |given| {
         let defaults = FastRpOptions::default();
         let weights = given.numbers("weights")?;
         let weights = weights.map(|weights| weights.into_iter().map(|weight| weight as f32).collect());
@@ -51,17 +54,24 @@ pub(super) const FAST_RP: AlgorithmInfo = AlgorithmInfo {
             degree_power: given.number("degree_power", 0.0, -10.0..=10.0)? as f32,
             seed: given.seed()?,
         };
-        let projection = given.projection(None)?;
-        let vectors = fast_rp::run(&projection, &options, given.team)?;
-        let numbering = projection.numbering();
-        let (mut vertices, mut numbers) = (Vec::new(), Vec::new());
-        for at in numbering.present(0..numbering.positions()) {
-            vertices.push(numbering.vertex(at));
-            numbers.extend_from_slice(&vectors[at as usize * options.width..][..options.width]);
-        }
-        let vertices = Column { name: VERTEX, values: ColumnValues::Vertices(vertices) };
-        let vectors = Column { name: "embedding", values: ColumnValues::Vectors { width: options.width, numbers } };
-        Ok(Output { columns: vec![vertices, vectors] })
+        // The vectors of two rounds, their sum, and the results.
+        let state = StateBytes { position: 64 + 16 * options.width as u64, cell: 0 };
+        let plan = given.on(None, move |projection| {
+            let vectors = fast_rp::run(projection, &options, given.team)?;
+            let numbering = projection.numbering();
+            let (mut vertices, mut numbers) = (Vec::new(), Vec::new());
+            for at in numbering.present(0..numbering.positions()) {
+                if vertices.len() % VECTORS_A_CHECK == 0 {
+                    given.team.check()?;
+                }
+                vertices.push(numbering.vertex(at));
+                numbers.extend_from_slice(&vectors[at as usize * options.width..][..options.width]);
+            }
+            let vertices = Column { name: VERTEX, values: ColumnValues::Vertices(vertices) };
+            let vectors = Column { name: "embedding", values: ColumnValues::Vectors { width: options.width, numbers } };
+            Ok(Output { columns: vec![vertices, vectors] })
+        })?;
+        Ok(plan.with_state(state))
     },
 };
 
@@ -110,7 +120,7 @@ pub(super) const RANDOM_WALKS: AlgorithmInfo = AlgorithmInfo {
     ],
     // With ten walks of 80 steps.
     state: StateBytes { position: 13_000, cell: 4 },
-    run: |given| {
+    plan: |given| {
         let defaults = WalkOptions::default();
         let above_zero = f64::MIN_POSITIVE..=f64::MAX;
         let options = WalkOptions {
@@ -121,12 +131,23 @@ pub(super) const RANDOM_WALKS: AlgorithmInfo = AlgorithmInfo {
             seed: given.seed()?,
             limit: given.integer("limit", defaults.limit as i64, 1..=i64::MAX)? as u64,
         };
-        let projection = given.projection(None)?;
-        let sources = given.sources(&projection)?;
-        let walks = random_walks::run(&projection, &sources, &options, given.team)?;
-        let vertices = walks.positions.iter().map(|at| projection.numbering().vertex(*at)).collect();
-        let values = ColumnValues::VertexLists { ends: walks.ends, vertices };
-        Ok(Output { columns: vec![Column { name: "walk", values }] })
+        let sources = given.check_sources()?;
+        let plan = given.on(None, move |projection| {
+            let sources = given.sources(projection)?;
+            let walks = random_walks::run(projection, &sources, &options, given.team)?;
+            let vertices = made(&walks.positions, given.team, |at| projection.numbering().vertex(*at))?;
+            let values = ColumnValues::VertexLists { ends: walks.ends, vertices };
+            Ok(Output { columns: vec![Column { name: "walk", values }] })
+        })?;
+        // The walks as positions, and as vertices.
+        let of_source =
+            (options.steps as u64).saturating_add(1).saturating_mul(options.walks as u64).saturating_mul(16);
+        Ok(match sources {
+            None => plan.with_state(StateBytes { position: of_source.saturating_add(40), cell: 4 }),
+            Some(count) => plan
+                .with_state(StateBytes { position: 40, cell: 4 })
+                .with_results(of_source.saturating_mul(count as u64)),
+        })
     },
 };
 
@@ -173,7 +194,7 @@ pub(super) const SIMILARITY: AlgorithmInfo = AlgorithmInfo {
     ],
     // With ten rows a vertex.
     state: StateBytes { position: 500, cell: 16 },
-    run: |given| {
+    plan: |given| {
         let measure = match given.text("measure")? {
             None | Some("jaccard") => Measure::Jaccard,
             Some("overlap") => Measure::Overlap,
@@ -189,13 +210,14 @@ pub(super) const SIMILARITY: AlgorithmInfo = AlgorithmInfo {
             least: given.number("least", 0.0, 0.0..=1.0)?,
             degrees: count("min_degree", 1)?..=count("max_degree", i64::MAX)?,
         };
-        let projection = given.projection(None)?;
-        let rows = similarity::run(&projection, &options, given.team)?;
-        let vertex = |at: u32| projection.numbering().vertex(at);
-        let one = ColumnValues::Vertices(rows.iter().map(|row| vertex(row.one)).collect());
-        let other = ColumnValues::Vertices(rows.iter().map(|row| vertex(row.other)).collect());
-        let similarity = ColumnValues::Numbers(rows.iter().map(|row| row.similarity).collect());
-        let columns = [("one", one), ("other", other), ("similarity", similarity)];
-        Ok(Output { columns: columns.into_iter().map(|(name, values)| Column { name, values }).collect() })
+        given.on(None, move |projection| {
+            let rows = similarity::run(projection, &options, given.team)?;
+            let vertex = |at: u32| projection.numbering().vertex(at);
+            let one = ColumnValues::Vertices(made(&rows, given.team, |row| vertex(row.one))?);
+            let other = ColumnValues::Vertices(made(&rows, given.team, |row| vertex(row.other))?);
+            let similarity = ColumnValues::Numbers(made(&rows, given.team, |row| row.similarity)?);
+            let columns = [("one", one), ("other", other), ("similarity", similarity)];
+            Ok(Output { columns: columns.into_iter().map(|(name, values)| Column { name, values }).collect() })
+        })
     },
 };

@@ -6,17 +6,24 @@ use mangrove_graph::Result;
 
 use super::given::Given;
 use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output};
+use super::plan::Plan;
 use super::{AlgorithmInfo, OF_VERTEX, OptionInfo, SEED, StateBytes, WEIGHT};
 use crate::algorithm::forest::{Extreme, ForestEdge};
+use crate::algorithm::k_truss::TrussEdge;
 use crate::algorithm::matching::UNMATCHED;
 use crate::algorithm::{coloring, forest, independent_set, k_core, k_truss, matching, triangles};
 use crate::projection::{Orientation, Projection};
 
 /// A row for each vertex with a whole number.
-fn counts(given: &Given<'_>, name: &'static str, run: impl FnOnce(&Projection) -> Result<Vec<u64>>) -> Result<Output> {
-    let projection = given.projection_of(Orientation::Undirected, None)?;
-    let counts = run(&projection)?.into_iter().map(Some).collect();
-    Ok(Output::of_positions(&projection, name, counts, ColumnValues::Counts))
+fn counts<'g>(
+    given: &'g Given<'g>,
+    name: &'static str,
+    run: impl FnOnce(&Projection) -> Result<Vec<u64>> + 'g,
+) -> Result<Plan<'g>> {
+    given.on_rows(Orientation::Undirected, None, move |projection| {
+        let counts = run(projection)?.into_iter().map(Some).collect();
+        Ok(Output::of_positions(projection, name, counts, ColumnValues::Counts))
+    })
 }
 
 pub(super) const COLORING: AlgorithmInfo = AlgorithmInfo {
@@ -25,9 +32,9 @@ pub(super) const COLORING: AlgorithmInfo = AlgorithmInfo {
     columns: &[OF_VERTEX, ColumnInfo { name: "color", kind: ColumnKind::Counts, meaning: "the color" }],
     options: &[SEED],
     state: StateBytes { position: 56, cell: 8 },
-    run: |given| {
+    plan: |given| {
         let seed = given.seed()?;
-        counts(given, "color", |projection| {
+        counts(given, "color", move |projection| {
             Ok(coloring::run(projection, seed, given.team)?.into_iter().map(u64::from).collect())
         })
     },
@@ -51,24 +58,25 @@ pub(super) const FOREST: AlgorithmInfo = AlgorithmInfo {
         },
     ],
     state: StateBytes { position: 80, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let extreme = match given.text("sum")? {
             None | Some("least") => Extreme::Least,
             Some("greatest") => Extreme::Greatest,
             Some(_) => return Err(given.misfit("sum")),
         };
-        let projection = given.projection_of(Orientation::Undirected, given.key("weight")?)?;
-        let edges = forest::run(&projection, extreme, given.team)?;
-        let ends = |of: fn(&ForestEdge) -> u32| {
-            ColumnValues::Vertices(edges.iter().map(|edge| projection.numbering().vertex(of(edge))).collect())
-        };
-        let weights = ColumnValues::Numbers(edges.iter().map(|edge| edge.weight).collect());
-        Ok(Output {
-            columns: vec![
-                Column { name: "source", values: ends(|edge| edge.ends.0) },
-                Column { name: "target", values: ends(|edge| edge.ends.1) },
-                Column { name: "weight", values: weights },
-            ],
+        given.on_rows(Orientation::Undirected, given.key("weight")?, move |projection| {
+            let edges = forest::run(projection, extreme, given.team)?;
+            let ends = |of: fn(&ForestEdge) -> u32| {
+                ColumnValues::Vertices(edges.iter().map(|edge| projection.numbering().vertex(of(edge))).collect())
+            };
+            let weights = ColumnValues::Numbers(edges.iter().map(|edge| edge.weight).collect());
+            Ok(Output {
+                columns: vec![
+                    Column { name: "source", values: ends(|edge| edge.ends.0) },
+                    Column { name: "target", values: ends(|edge| edge.ends.1) },
+                    Column { name: "weight", values: weights },
+                ],
+            })
         })
     },
 };
@@ -82,9 +90,9 @@ pub(super) const INDEPENDENT_SET: AlgorithmInfo = AlgorithmInfo {
     ],
     options: &[SEED],
     state: StateBytes { position: 56, cell: 8 },
-    run: |given| {
+    plan: |given| {
         let seed = given.seed()?;
-        counts(given, "member", |projection| {
+        counts(given, "member", move |projection| {
             Ok(independent_set::run(projection, seed, given.team)?.into_iter().map(u64::from).collect())
         })
     },
@@ -99,8 +107,8 @@ pub(super) const K_CORE: AlgorithmInfo = AlgorithmInfo {
     ],
     options: &[],
     state: StateBytes { position: 48, cell: 8 },
-    run: |given| {
-        counts(given, "core", |projection| {
+    plan: |given| {
+        counts(given, "core", move |projection| {
             Ok(k_core::run(projection, given.team)?.into_iter().map(u64::from).collect())
         })
     },
@@ -115,9 +123,37 @@ pub(super) const K_TRUSS: AlgorithmInfo = AlgorithmInfo {
     ],
     options: &[],
     state: StateBytes { position: 64, cell: 30 },
-    run: |given| {
-        counts(given, "truss", |projection| {
+    plan: |given| {
+        counts(given, "truss", move |projection| {
             Ok(k_truss::run(projection, given.team)?.of_positions.into_iter().map(u64::from).collect())
+        })
+    },
+};
+
+pub(super) const K_TRUSS_EDGES: AlgorithmInfo = AlgorithmInfo {
+    name: "k_truss_edges",
+    summary: "The greatest k for each pair of neighbors, so that it is in a part where all pairs are in k - 2 triangles",
+    columns: &[
+        ColumnInfo { name: "source", kind: ColumnKind::Vertices, meaning: "one end of an edge" },
+        ColumnInfo { name: "target", kind: ColumnKind::Vertices, meaning: "the other end" },
+        ColumnInfo { name: "truss", kind: ColumnKind::Counts, meaning: "its number, 2 or more" },
+    ],
+    options: &[],
+    state: StateBytes { position: 64, cell: 60 },
+    plan: |given| {
+        given.on_rows(Orientation::Undirected, None, move |projection| {
+            let edges = k_truss::run(projection, given.team)?.edges;
+            let ends = |of: fn(&TrussEdge) -> u32| {
+                ColumnValues::Vertices(edges.iter().map(|edge| projection.numbering().vertex(of(edge))).collect())
+            };
+            let numbers = ColumnValues::Counts(edges.iter().map(|edge| u64::from(edge.number)).collect());
+            Ok(Output {
+                columns: vec![
+                    Column { name: "source", values: ends(|edge| edge.ends.0) },
+                    Column { name: "target", values: ends(|edge| edge.ends.1) },
+                    Column { name: "truss", values: numbers },
+                ],
+            })
         })
     },
 };
@@ -131,12 +167,13 @@ pub(super) const MATCHING: AlgorithmInfo = AlgorithmInfo {
     ],
     options: &[WEIGHT, SEED],
     state: StateBytes { position: 56, cell: 0 },
-    run: |given| {
+    plan: |given| {
         let seed = given.seed()?;
-        let projection = given.projection_of(Orientation::Undirected, given.key("weight")?)?;
-        let partners = matching::run(&projection, seed, given.team)?.into_iter();
-        let vertex = |at: u32| (at != UNMATCHED).then(|| projection.numbering().vertex(at));
-        Ok(Output::of_positions(&projection, "partner", partners.map(vertex).collect(), ColumnValues::Vertices))
+        given.on_rows(Orientation::Undirected, given.key("weight")?, move |projection| {
+            let partners = matching::run(projection, seed, given.team)?.into_iter();
+            let vertex = |at: u32| (at != UNMATCHED).then(|| projection.numbering().vertex(at));
+            Ok(Output::of_positions(projection, "partner", partners.map(vertex).collect(), ColumnValues::Vertices))
+        })
     },
 };
 
@@ -146,5 +183,7 @@ pub(super) const TRIANGLES: AlgorithmInfo = AlgorithmInfo {
     columns: &[OF_VERTEX, ColumnInfo { name: "triangles", kind: ColumnKind::Counts, meaning: "the number of pairs" }],
     options: &[],
     state: StateBytes { position: 56, cell: 12 },
-    run: |given| counts(given, "triangles", |projection| Ok(triangles::run(projection, given.team)?.of_positions)),
+    plan: |given| {
+        counts(given, "triangles", move |projection| Ok(triangles::run(projection, given.team)?.of_positions))
+    },
 };

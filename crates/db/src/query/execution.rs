@@ -87,6 +87,9 @@ impl Execution {
 
     /// Shows the figures of the query after each turn.
     pub fn shown_in(self, gauges: Option<Arc<QueryGauges>>) -> Self {
+        if let Some((gauges, control)) = gauges.as_ref().zip(self.control()) {
+            control.show_progress_in(gauges.progress.clone());
+        }
         Execution { gauges, ..self }
     }
 

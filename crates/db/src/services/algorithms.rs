@@ -7,7 +7,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-use mangrove_analytics::ProjectionOptions;
 use mangrove_analytics::registry::{self, ALGORITHMS, AlgorithmInfo, ColumnKind, ColumnValues, Output, VERTEX};
 use mangrove_flow::schedule::Tenant;
 use mangrove_flow::{BATCH_ROWS, Charge, QueryControl};
@@ -16,8 +15,9 @@ use mangrove_plan::logical::{ALGORITHM_SERVICES, ALGORITHM_WRITES as WRITE};
 use mangrove_steps::{ResultBatches, ServiceCall, ServiceResults};
 use mangrove_txn::{Isolation, TransactionOptions};
 
-use super::registry::{ParameterType, Service, ServiceFunction, ServiceParameter, ServiceRight, row};
+use super::registry::{Arguments, ParameterType, Service, ServiceFunction, ServiceParameter, ServiceRight, row};
 use crate::algorithms::column_values;
+use crate::management::count;
 use crate::state::Database;
 
 /// Vertices that are written in a transaction.
@@ -78,6 +78,37 @@ fn not_written(algorithm: &AlgorithmInfo) -> Error {
     ))
 }
 
+/// Says how much memory a run of an algorithm needs. One row.
+pub(super) fn estimate(database: &Database, call: &ServiceCall<'_>, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
+    let name =
+        arguments.text("algorithm")?.ok_or_else(|| arguments.missing("algorithm", "the name of an algorithm"))?;
+    let algorithm = registry::find(name)?;
+    let wrong = || Error::invalid(format!("{}: 'options' is a map of names to values", arguments.service()));
+    let mut options = match arguments.get("options") {
+        None => Vec::new(),
+        Some(Value::Map(entries)) => {
+            let option = |(name, value): &(Value, Value)| match name {
+                Value::String(name) => Ok((name.to_string(), value.clone())),
+                _ => Err(wrong()),
+            };
+            entries.iter().map(option).collect::<Result<_>>()?
+        }
+        Some(_) => return Err(wrong()),
+    };
+    if written_column(algorithm).is_ok() {
+        // It takes no more memory to write.
+        options.retain(|(name, _)| name != WRITE);
+    }
+    let estimate = algorithm.estimate(call.view, database.projections(), &options)?;
+    Ok(vec![row([
+        ("algorithm", algorithm.name.into()),
+        ("projection", count(estimate.projection)),
+        ("kept", Value::Bool(estimate.is_kept)),
+        ("state", count(estimate.state)),
+        ("needed", count(estimate.needed())),
+    ])])
+}
+
 /// Answers a call.
 pub(super) fn call(
     algorithm: &'static AlgorithmInfo,
@@ -98,9 +129,6 @@ pub(super) fn call(
         written_column(algorithm)?;
     }
     let output = {
-        // Refused before the work begins, if the query may not use that much memory.
-        let of_all = ProjectionOptions::default().expected_bytes(call.view, algorithm.state);
-        let _during = call.control.charge_while(of_all)?;
         let team = database.team_of(tenant, call.workers_max)?.controlled_by(call.control.clone());
         algorithm.run(call.view, database.projections(), &options, &team)?
     };
@@ -170,6 +198,10 @@ fn write(database: &Database, output: &Output, key: &str, call: &ServiceCall<'_>
     let vertices = output.vertices().ok_or_else(|| Error::bug("an algorithm without a column of vertices"))?;
     let values = output.columns.get(1).ok_or_else(|| Error::bug("an algorithm without a column of values"))?;
     let (mut written, mut at, mut timestamp) = (0_usize, 0, None);
+    let progress = call.control.progress();
+    if let Some(progress) = progress {
+        progress.begin("write", "vertices", vertices.len() as u64);
+    }
     while at < vertices.len() {
         call.control.check()?;
         let rows = at..vertices.len().min(at + WRITTEN);
@@ -181,7 +213,13 @@ fn write(database: &Database, output: &Output, key: &str, call: &ServiceCall<'_>
         let of_edges = |_: &[EdgeId]| Err(Error::bug("an edge is no value of a property"));
         let values = column_values(&values.values, rows.clone(), &ids, &of_edges)?;
         let (count, commit) = write_batch(database, &vertices[rows.clone()], &values, key)?;
+        if let Some(progress) = progress {
+            progress.add(rows.len() as u64);
+        }
         (written, at, timestamp) = (written + count, rows.end, Some(commit));
+    }
+    if let Some(progress) = progress {
+        progress.end();
     }
     let number = |number: usize| Value::I64(i64::try_from(number).unwrap_or(i64::MAX));
     Ok(row([

@@ -1,5 +1,6 @@
 //! The services `mangrove.projection.…`: list, create, refresh and drop the projections that algorithms read by name.
 
+use mangrove_analytics::Team;
 use mangrove_analytics::named::{Choice, NamedProjection};
 use mangrove_flow::schedule::Tenant;
 use mangrove_graph::{Result, Value};
@@ -15,13 +16,13 @@ pub(super) fn create(database: &Database, arguments: &Arguments<'_>) -> Result<V
         is_undirected: arguments.get("directed").is_some() && !arguments.flag("directed")?,
         weight: text("weight")?,
     };
-    let (transaction, team) = (database.begin_read()?, database.team_of(&Tenant::default(), 0)?);
+    let (transaction, team) = (database.begin_read()?, team(database, arguments)?);
     let named = database.projections().named();
     Ok(vec![shown(&named.create(name(arguments)?, choice, transaction.view(), &team)?)])
 }
 
 pub(super) fn refresh(database: &Database, arguments: &Arguments<'_>) -> Result<Vec<Value>> {
-    let (transaction, team) = (database.begin_read()?, database.team_of(&Tenant::default(), 0)?);
+    let (transaction, team) = (database.begin_read()?, team(database, arguments)?);
     Ok(vec![shown(&database.projections().named().get(name(arguments)?, transaction.view(), &team)?)])
 }
 
@@ -31,6 +32,11 @@ pub(super) fn drop(database: &Database, arguments: &Arguments<'_>) -> Result<Vec
 
 pub(super) fn list(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
     Ok(database.projections().named().list().iter().map(shown).collect())
+}
+
+/// The threads that read a projection, until the query that calls ends.
+fn team(database: &Database, arguments: &Arguments<'_>) -> Result<Team> {
+    Ok(database.team_of(&Tenant::default(), 0)?.controlled_by(arguments.control.clone()))
 }
 
 fn name<'a>(arguments: &Arguments<'a>) -> Result<&'a str> {

@@ -8,7 +8,7 @@
 //!   rollback does not take it back.
 
 use std::any::Any;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use mangrove_analytics::registry::AlgorithmInfo;
 use mangrove_flow::QueryControl;
@@ -135,6 +135,8 @@ pub enum ServiceFunction {
     },
     /// Runs an algorithm on what the caller's transaction sees. Executors that help count for the tenant.
     Algorithm(&'static AlgorithmInfo, RunAlgorithm),
+    /// Reads in the caller's transaction, and what the database keeps beside the graph.
+    InTransactionOn(fn(&Database, &ServiceCall<'_>, &Arguments<'_>) -> Result<Vec<Value>>),
     /// Works on the database, outside of the caller's transaction.
     OnDatabase(fn(&Database, &Arguments<'_>) -> Result<Vec<Value>>),
     /// Works on the host of the database, such as its server, outside of any transaction. The host is an argument of
@@ -147,7 +149,9 @@ impl ServiceFunction {
     pub fn scope(&self) -> &'static str {
         match self {
             ServiceFunction::List => "the registry",
-            ServiceFunction::InTransaction { .. } | ServiceFunction::Algorithm(..) => "the caller's transaction",
+            ServiceFunction::InTransaction { .. }
+            | ServiceFunction::Algorithm(..)
+            | ServiceFunction::InTransactionOn(_) => "the caller's transaction",
             ServiceFunction::OnDatabase(_) => "the database",
             ServiceFunction::OnHost(_) => "the server",
         }
@@ -257,6 +261,7 @@ impl ServiceRegistry {
             ServiceFunction::Algorithm(algorithm, run) => return run(algorithm, database, tenant, call),
             ServiceFunction::List => self.list(&arguments)?,
             ServiceFunction::InTransaction { run, .. } => run(call, &arguments)?,
+            ServiceFunction::InTransactionOn(run) => run(database, call, &arguments)?,
             ServiceFunction::OnDatabase(run) => run(database, &arguments)?,
             ServiceFunction::OnHost(run) => run(host, &arguments)?,
         };
@@ -275,7 +280,7 @@ pub struct Arguments<'a> {
     pub(super) service: &'static Service,
     pub(super) given: &'a [(Name, Value)],
     /// The limits of the query that calls.
-    pub(super) control: &'a QueryControl,
+    pub(super) control: &'a Arc<QueryControl>,
 }
 
 impl<'a> Arguments<'a> {

@@ -38,16 +38,23 @@ pub(super) fn garbage(database: &Database, arguments: &Arguments<'_>) -> Result<
     ])])
 }
 
-/// Returns one row for each kind of record, and one with the total.
+/// Returns one row for each kind of record, one for the projections that are kept, one for those with names, and one with the
+/// total.
 pub(super) fn memory(database: &Database, _: &Arguments<'_>) -> Result<Vec<Value>> {
     let report = database.memory();
-    let kinds = report.rows.iter().map(|kind| {
-        row([("kind", kind.name.into()), ("allocations", count(kind.allocations)), ("bytes", count(kind.bytes))])
+    let (projections, named) = (database.projections(), database.projections().named());
+    let of_records = report.rows.iter().map(|kind| (kind.name, kind.allocations, kind.bytes));
+    let of_projections = [
+        ("kept projections", projections.count() as u64, projections.bytes()),
+        ("named projections", named.list().len() as u64, named.bytes()),
+    ];
+    let mut all: Vec<(&str, u64, u64)> = of_records.chain(of_projections).collect();
+    let sum = |of: fn(&(&str, u64, u64)) -> u64| all.iter().map(of).sum();
+    all.push(("total", sum(|kind| kind.1), sum(|kind| kind.2)));
+    let kinds = all.into_iter().map(|(kind, allocations, bytes)| {
+        row([("kind", kind.into()), ("allocations", count(allocations)), ("bytes", count(bytes))])
     });
-    let allocations = report.rows.iter().map(|kind| kind.allocations).sum();
-    let total =
-        row([("kind", "total".into()), ("allocations", count(allocations)), ("bytes", count(report.total_bytes()))]);
-    Ok(kinds.chain([total]).collect())
+    Ok(kinds.collect())
 }
 
 /// Returns one row: counts of transactions, and the lag (in commits) and age of the oldest snapshot.

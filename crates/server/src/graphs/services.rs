@@ -10,12 +10,15 @@ use std::any::Any;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use mangrove::analytics::registry::{MemoryEstimate, StateBytes};
 use mangrove::analytics::{Projection, ProjectionOptions};
 use mangrove::services::ParameterType::{Flag, Integer, Map, Text};
 use mangrove::services::ServiceFunction::OnHost;
 use mangrove::services::ServiceRight::PerObject;
 use mangrove::services::{Arguments, Service, ServiceFunction, ServiceRegistry, ServiceRight, parameter, row, service};
-use mangrove::{Executors, Isolation, QueryControl, ServiceCall, ServiceResults, Services, Team, Tenant};
+use mangrove::{
+    Executors, Isolation, QueryControl, QueryProgressFigures, ServiceCall, ServiceResults, Services, Team, Tenant,
+};
 use mangrove_graph::{Error, GraphView, Result, Value};
 use smol_str::SmolStr;
 
@@ -101,6 +104,10 @@ static REGISTRY: LazyLock<ServiceRegistry> = LazyLock::new(|| ServiceRegistry::o
 impl Services for QueryServices {
     fn team(&self, control: Arc<QueryControl>, workers_max: usize) -> Result<Team> {
         Ok(self.graph.database().team_of(&self.tenant, workers_max)?.controlled_by(control))
+    }
+
+    fn estimate(&self, view: &dyn GraphView, options: &ProjectionOptions, state: StateBytes) -> MemoryEstimate {
+        options.estimate(view, state, self.graph.database().projections())
     }
 
     fn projection(&self, view: &dyn GraphView, options: &ProjectionOptions, team: &Team) -> Result<Arc<Projection>> {
@@ -265,6 +272,17 @@ fn milliseconds(time: Duration) -> Value {
     Value::I64(i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// What an algorithm does, and how far it has come.
+fn progress_row(progress: QueryProgressFigures) -> Value {
+    let count = |number: u64| Value::I64(i64::try_from(number).unwrap_or(i64::MAX));
+    row([
+        ("phase", progress.phase.into()),
+        ("done", count(progress.done)),
+        ("all", count(progress.all)),
+        ("unit", progress.unit.into()),
+    ])
+}
+
 fn query_row(query: &RunningQuery) -> Value {
     let figures = query.figures();
     let share = Executors::shared_share(&query.tenant);
@@ -290,6 +308,7 @@ fn query_row(query: &RunningQuery) -> Value {
         ("scope_groups_peak", count(figures.scope_groups_peak)),
         ("instances_cancelled", count(figures.instances_cancelled)),
         ("lanes", count(figures.lanes)),
+        ("progress", figures.progress.map_or(Value::Null, progress_row)),
         ("query", audit::shortened(&query.bytecode.to_string()).into()),
     ])
 }

@@ -97,8 +97,8 @@ impl RunProgram {
             },
             ..ProjectionOptions::default()
         };
-        let _during = control.charge_while(options.expected_bytes(view, STATE))?;
         let team = services.team(control.clone(), context.workers_max)?;
+        let _during = services.estimate(view, &options, STATE).charge(&team)?;
         let projection = services.projection(view, &options, &team)?;
         let projection =
             if edges.direction == Direction::In { Arc::new((*projection).clone().reversed()) } else { projection };

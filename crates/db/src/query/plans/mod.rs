@@ -232,7 +232,7 @@ impl CachedPlans {
         if bytes == self.draw.bytes() {
             return;
         }
-        if bytes > self.draw.bytes() && bytes - self.draw.bytes() > self.budget.left_bytes() {
+        if bytes > self.draw.bytes() && !self.budget.has_room(bytes - self.draw.bytes()) {
             let most = self.recent.bytes_max();
             let gone = self.recent.set_bytes_max(self.draw.bytes() as usize);
             self.recent.set_bytes_max(most);

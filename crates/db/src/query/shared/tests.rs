@@ -293,3 +293,28 @@ fn a_traversal_names_its_tenant() {
         assert_eq!(worker.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
     }
 }
+
+/// An algorithm shows how far it has come, and ends when it is told to.
+#[test]
+fn the_progress_of_an_algorithm_is_shown_while_it_runs() {
+    let database = executors(2);
+    database.query("g.inject(0).repeat(addV('v').constant(0)).times(3000)").unwrap().collect().unwrap();
+    database.query("g.V().as('a').V().limit(40).addE('e').to('a').count()").unwrap().collect().unwrap();
+    let gauges = Arc::new(QueryGauges::default());
+    let cancel = Arc::new(AtomicBool::new(false));
+    let options = QueryOptions { cancel: cancel.clone(), gauges: Some(gauges.clone()), ..QueryOptions::default() };
+    let long = "g.call('mangrove.algo.pagerank').with('rounds', 1000000).count()";
+    let worker = thread::Builder::new().spawn(move || run_query(&database, long, options, &mut |_| Ok(()))).unwrap();
+    let is_shown = || {
+        let figures = gauges.read().progress;
+        figures.is_some_and(|shown| shown.phase == "pagerank" && shown.unit == "rounds" && shown.done > 0)
+    };
+    while !is_shown() {
+        assert!(!worker.is_finished(), "the query takes long: {:?}", gauges.read());
+        thread::sleep(Duration::from_micros(100));
+    }
+    assert_eq!(gauges.read().progress.unwrap().all, 1_000_000);
+    cancel.store(true, Ordering::Relaxed);
+    assert_eq!(worker.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+    assert_eq!(gauges.read().progress, None);
+}
