@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 
 use mangrove::registry::{ALGORITHMS, AlgorithmInfo};
 use mangrove::{
-    BulkColumn, ColumnData, Database, DatabaseOptions, ErrorKind, MemoryBudget, Parameters, QueryGauges, QueryLimits,
-    QueryOptions, Result, UserId,
+    Database, DatabaseOptions, ErrorKind, MemoryBudget, Parameters, QueryGauges, QueryLimits, QueryOptions, Result,
+    UserId,
 };
+use mangrove_store::{BulkColumn, ColumnData};
 
 /// Edges of each vertex.
 const DEGREE: usize = 16;
@@ -154,8 +155,8 @@ impl Run<'_> {
             QueryOptions { cancel: cancel.clone(), gauges: Some(gauges.clone()), limits, ..QueryOptions::default() };
         let prepared = self.database.prepare(self.script)?;
         let is_over = AtomicBool::new(false);
+        let begun = Instant::now();
         std::thread::scope(|scope| {
-            let begun = Instant::now();
             let watch = scope.spawn(|| {
                 while begun.elapsed() < after && !is_over.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_micros(200).min(after.saturating_sub(begun.elapsed())));
