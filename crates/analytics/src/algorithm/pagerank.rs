@@ -20,7 +20,7 @@
 //! What limits the speed are reads of what the neighbors pass on, which lie anywhere. In single precision they take half as much
 //! of the caches.
 //!
-//! Work O(n + m) a round; memory 32 bytes a position, half of it in single precision, and 8 more with sources.
+//! Work O(n + m) a round; memory 40 bytes a position, half of it in single precision, and 8 more with sources.
 
 use std::ops::{Add, AddAssign, Mul};
 
@@ -241,6 +241,7 @@ fn walk<P: Passed>(
         found.rounds += 1;
         std::mem::swap(&mut passed, &mut next);
     }
+    drop((passed, next));
     Ok(Ranks { ranks: states.iter().map(|state| state.rank.double()).collect(), ..found })
 }
 
