@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use mangrove::registry::{ALGORITHMS, AlgorithmInfo};
 use mangrove::{
-    Database, DatabaseOptions, ErrorKind, MemoryBudget, Parameters, QueryGauges, QueryLimits, QueryOptions, Result,
-    UserId,
+    Database, DatabaseOptions, ErrorKind, MemoryBudget, Parameters, Purpose, QueryGauges, QueryLimits, QueryOptions,
+    Result, UserId,
 };
 use mangrove_store::{BulkColumn, ColumnData};
 
@@ -123,7 +123,9 @@ fn script(algorithm: &AlgorithmInfo) -> String {
         };
         options.push(format!("{}: {value}", option.name));
     }
-    format!("g.call('mangrove.algo.{}', [{}]).count()", algorithm.name, options.join(", "))
+    // An empty map has a colon.
+    let options = if options.is_empty() { ":".to_owned() } else { options.join(", ") };
+    format!("g.call('mangrove.algo.{}', [{options}]).count()", algorithm.name)
 }
 
 /// The end of a run.
@@ -144,10 +146,15 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// What queries and projections hold. The plan of the query stays, for the next run.
+    fn held_bytes(&self) -> u64 {
+        self.budget.used_for(Purpose::Queries) + self.budget.used_for(Purpose::Projections)
+    }
+
     /// Runs the script, and ends it after some time.
     fn ended(&self, after: Duration, by_flag: bool) -> Result<Ended> {
         self.database.projections().clear();
-        let before = self.budget.used_bytes();
+        let before = self.held_bytes();
         let (cancel, gauges) = (Arc::new(AtomicBool::new(false)), Arc::new(QueryGauges::default()));
         let time_nanos = (!by_flag).then(|| u64::try_from(after.as_nanos()).unwrap_or(u64::MAX));
         let limits = QueryLimits { time_nanos, memory_bytes: u64::MAX };
@@ -180,7 +187,7 @@ impl Run<'_> {
                 Err(error) => return Err(error),
             }
             self.database.projections().clear();
-            while self.budget.used_bytes() > before {
+            while self.held_bytes() > before {
                 std::thread::sleep(Duration::from_micros(50));
             }
             let from = if by_flag { told } else { after };
