@@ -170,18 +170,7 @@ def main():
     chosen = [case for case in known if not options.only or options.only in case.name]
     run = Run(options, chosen, Oracle(edges))
     print(f"answers are known after {time.monotonic() - begin:.0f} s", file=sys.stderr)
-    programs = commands(options)
-    for side in options.sides:
-        if side in programs:
-            run.measure(side, programs[side])
-        else:
-            run.problem(f"{side} was left out: its program is not there (see above)")
-    sides = [side for side in options.sides if side in run.settings]
-    print(peers.report(run, sides))
-    print(f"{time.monotonic() - begin:.0f} s altogether", file=sys.stderr)
-    if options.json:
-        options.json.write_text(json.dumps(peers.machine() + run.figures, indent=1))
-    return 1 if any(isinstance(result, Missing) and result.word == "WRONG" for result in run.results.values()) else 0
+    return peers.measure_all(run, commands(options), peers.machine(), begin)
 
 
 if __name__ == "__main__":

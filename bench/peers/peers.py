@@ -364,6 +364,21 @@ def prepare_network(options):
     return cases, network.NetworkOracle(tables), queries
 
 
+def measure_all(run, programs, found, begin):
+    """Measures the sides that were asked for, prints the report, and writes the figures. Returns the exit code."""
+    options = run.options
+    for side in options.sides:
+        if side in programs:
+            run.measure(side, programs[side])
+        else:
+            run.problem(f"{side} was left out: its program is not there (see above)")
+    print(report(run, [side for side in options.sides if side in run.settings]))
+    print(f"{time.monotonic() - begin:.0f} s altogether", file=sys.stderr)
+    if options.json:
+        options.json.write_text(json.dumps(found + run.figures, indent=1))
+    return 1 if any(isinstance(result, Missing) and result.word == "WRONG" for result in run.results.values()) else 0
+
+
 def main():
     options = arguments()
     begin = time.monotonic()
@@ -373,18 +388,7 @@ def main():
         cases = [case for case in cases if options.only in case.name]
     run = Run(options, cases, oracle, queries)
     print(f"answers are known after {time.monotonic() - begin:.0f} s", file=sys.stderr)
-    known = commands(options)
-    for side in options.sides:
-        if side in known:
-            run.measure(side, known[side])
-        else:
-            run.problem(f"{side} was left out: its program is not there (see above)")
-    sides = [side for side in options.sides if side in run.settings]
-    print(report(run, sides))
-    print(f"{time.monotonic() - begin:.0f} s altogether", file=sys.stderr)
-    if options.json:
-        options.json.write_text(json.dumps(found + run.figures, indent=1))
-    return 1 if any(isinstance(result, Missing) and result.word == "WRONG" for result in run.results.values()) else 0
+    return measure_all(run, commands(options), found, begin)
 
 
 if __name__ == "__main__":
