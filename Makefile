@@ -67,6 +67,10 @@ conformance: test-tools ## Run the official clients and TinkerPop's feature file
 dist: tools ## Make the release archive, target/dist/mangrove-….tar.gz
 	@packaging/dist.sh
 
+.PHONY: wheel
+wheel: tools ## Make the Python package, target/wheels/mangrove_graph-….whl
+	@bindings/python/wheel.sh
+
 .PHONY: lint
 lint: tools ## Check the format, and run the lints
 	$(CARGO) fmt --all --check

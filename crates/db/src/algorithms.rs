@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use mangrove_analytics::Team;
 use mangrove_analytics::cache::ProjectionCache;
 use mangrove_analytics::registry::{self, AlgorithmInfo, ColumnValues, Output};
+use mangrove_flow::QueryControl;
 use mangrove_flow::schedule::Tenant;
 use mangrove_graph::{EdgeId, Result, Value, VertexId};
 
+use crate::options::QueryOptions;
 use crate::query::helpers::ExecutorSource;
 use crate::state::Database;
 use crate::transaction::Transaction;
@@ -49,11 +52,31 @@ impl Database {
     ///
     /// `NotFound` if there is no algorithm of that name, `InvalidArgument` if an option is unknown, missing or not allowed.
     pub fn run_algorithm(&self, name: &str, options: &[(String, Value)], threads: usize) -> Result<AlgorithmRows> {
+        self.run_algorithm_with(name, options, &QueryOptions { workers_max: threads, ..self.options().clone() })
+    }
+
+    /// As [`Database::run_algorithm`], with the limits, the cancellation, the tenant and the gauges of a query.
+    pub fn run_algorithm_with(
+        &self,
+        name: &str,
+        options: &[(String, Value)],
+        run: &QueryOptions,
+    ) -> Result<AlgorithmRows> {
         let algorithm = registry::find(name)?;
         let transaction = self.begin_read()?;
-        let team = self.team_of(&Tenant::default(), threads)?;
+        let team = self.team_of(&run.tenant, run.workers_max)?.controlled_by(self.control_of(run));
         let output = algorithm.run(transaction.view(), &self.inner.projections, options, &team)?;
         Ok(AlgorithmRows { transaction, algorithm, output, next: 0, ready: VecDeque::new() })
+    }
+
+    /// The control of work that runs with the options of a query and is none. It begins now.
+    pub fn control_of(&self, run: &QueryOptions) -> Arc<QueryControl> {
+        let control = QueryControl::new(run.limits, self.clock().clone(), run.cancel.clone());
+        let control = control.drawing_on(&self.inner.budget).asking(run.interrupt.clone());
+        if let Some(gauges) = &run.gauges {
+            control.show_progress_in(gauges.progress.clone());
+        }
+        Arc::new(control)
     }
 
     /// The caller's thread and executors of the database, at most so many together; 0 means as many as there are executors.

@@ -96,7 +96,7 @@ pub use mangrove_durable::restore::{Moment, RestoreReport};
 pub use mangrove_durable::states::Retention;
 pub use mangrove_durable::stream::log::{ObjectLogOptions, ObjectLogState, ObjectLogStatus};
 pub use mangrove_flow::schedule::{ExecutorLoad, ExecutorOptions, Executors, Tenant, TenantShare, Weight};
-pub use mangrove_flow::{QueryControl, QueryLimits, QueryProgressFigures};
+pub use mangrove_flow::{Interrupt, QueryControl, QueryLimits, QueryProgressFigures};
 pub use mangrove_graph::statistics;
 pub use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, DateTime, Detached, DetachedVertexProperty, Direction, Duration, EdgeId,

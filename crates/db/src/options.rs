@@ -9,8 +9,8 @@ use mangrove_durable::durable::DurableOptions;
 use mangrove_durable::log::LogOptions;
 use mangrove_durable::states::Retention;
 use mangrove_durable::stream::log::ObjectLogOptions;
-use mangrove_flow::QueryLimits;
 use mangrove_flow::schedule::Tenant;
+use mangrove_flow::{Interrupt, QueryLimits};
 use mangrove_graph::MemoryBudget;
 use mangrove_steps::{Detail, Services};
 use mangrove_store::{StoreOptions, StoreSizes};
@@ -111,6 +111,8 @@ pub struct QueryOptions {
     pub materialize: Materialize,
     /// A flag that ends the query at its next message when it is set.
     pub cancel: Arc<AtomicBool>,
+    /// What the query asks the program while it runs: whether it is to end. It then sets `cancel`.
+    pub interrupt: Option<Interrupt>,
     /// The most threads that work on the query at a time; 0 means as many as the database has executors.
     pub workers_max: usize,
     /// The number of messages for which a query of `Database::run_shared` first runs on the thread of its caller, but for
@@ -142,6 +144,7 @@ impl Default for QueryOptions {
             limits: QueryLimits::default(),
             materialize: Materialize::default(),
             cancel: Arc::default(),
+            interrupt: None,
             inline_messages: INLINE_MESSAGES,
             tenant: Tenant::default(),
             gauges: None,

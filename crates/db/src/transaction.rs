@@ -369,6 +369,7 @@ impl Transaction {
             budget: self.database.memory_budget(),
             clock: self.database.clock(),
             cancel: &options.cancel,
+            interrupt: options.interrupt.as_ref(),
             services: prepared.calls_services().then(|| match &options.services {
                 Some(services) => services.0.clone(),
                 None => Arc::new(Database::clone(&self.database)) as Arc<dyn Services>,

@@ -48,6 +48,32 @@ impl Default for QueryLimits {
     }
 }
 
+/// A question that a running query asks the program around it: is the query to end? For programs that learn of a signal only
+/// when they look, such as Ctrl-C in an interpreter.
+///
+/// Threads that work on the query ask before every 16th message, and between the parts of an algorithm: many thousands of times a
+/// second. So the function returns at once, unless its time to look has come.
+#[derive(Clone)]
+pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl Interrupt {
+    /// An interrupt that is raised when `is_raised` returns true.
+    pub fn new(is_raised: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Interrupt(Arc::new(is_raised))
+    }
+
+    /// Asks.
+    pub fn is_raised(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for Interrupt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Interrupt")
+    }
+}
+
 /// The limits, memory account, clock and cancellation of one query. Its nodes share it.
 pub struct QueryControl {
     limits: QueryLimits,
@@ -56,6 +82,8 @@ pub struct QueryControl {
     /// rows.
     started: Option<u64>,
     cancelled: Arc<AtomicBool>,
+    /// What is asked besides; `None` to ask nothing.
+    interrupt: Option<Interrupt>,
     /// True if the client has stopped reading its results.
     abandoned: AtomicBool,
     memory: AtomicU64,
@@ -106,6 +134,7 @@ impl QueryControl {
             clock,
             started,
             cancelled,
+            interrupt: None,
             abandoned: AtomicBool::new(false),
             memory: AtomicU64::new(0),
             memory_peak: AtomicU64::new(0),
@@ -127,11 +156,23 @@ impl QueryControl {
         QueryControl { covered: AtomicU64::new(covered), draw, budget: budget.clone(), ..self }
     }
 
+    /// The same control, which also asks whether the query is to end.
+    #[must_use]
+    pub fn asking(self, interrupt: Option<Interrupt>) -> Self {
+        QueryControl { interrupt, ..self }
+    }
+
     /// Makes this the control of another query, which starts now. It is reused in place if no other thread holds it.
-    pub fn renew(self: &mut Arc<Self>, limits: QueryLimits, clock: &Arc<dyn Clock>, cancelled: &Arc<AtomicBool>) {
+    pub fn renew(
+        self: &mut Arc<Self>,
+        limits: QueryLimits,
+        clock: &Arc<dyn Clock>,
+        cancelled: &Arc<AtomicBool>,
+        interrupt: Option<&Interrupt>,
+    ) {
         let Some(control) = Arc::get_mut(self) else {
             let renewed = QueryControl::new(limits, clock.clone(), cancelled.clone()).drawing_on(&self.budget);
-            *self = Arc::new(renewed);
+            *self = Arc::new(renewed.asking(interrupt.cloned()));
             return;
         };
         control.give_back();
@@ -145,6 +186,7 @@ impl QueryControl {
         if !Arc::ptr_eq(&control.cancelled, cancelled) {
             control.cancelled = cancelled.clone();
         }
+        control.interrupt = interrupt.cloned();
         control.started = control.limits.time_nanos.map(|_| control.clock.now_nanos());
         *control.abandoned.get_mut() = false;
         *control.memory.get_mut() = 0;
@@ -213,6 +255,10 @@ impl QueryControl {
         }
         if message == 0 || !message.is_multiple_of(CLOCK_MESSAGES) {
             return Ok(());
+        }
+        if self.interrupt.as_ref().is_some_and(Interrupt::is_raised) {
+            self.cancelled.store(true, Ordering::Relaxed);
+            return Err(Error::new(ErrorKind::Cancelled, "the query was cancelled by an interrupt"));
         }
         match self.limits.time_nanos {
             Some(limit) if self.elapsed_nanos() > limit => Err(Error::time_limit(Duration::from_nanos(limit))),
@@ -363,16 +409,44 @@ mod tests {
         assert_eq!(budget.used_for(Purpose::Queries), 0);
         // The next query of the same instance draws on the budget again.
         query.charge(GRANT_BYTES).unwrap();
-        query.renew(QueryLimits::default(), &(Arc::new(ManualClock::default()) as Arc<dyn Clock>), &Arc::default());
+        query.renew(
+            QueryLimits::default(),
+            &(Arc::new(ManualClock::default()) as Arc<dyn Clock>),
+            &Arc::default(),
+            None,
+        );
         assert_eq!(budget.used_for(Purpose::Queries), 0);
         query.charge(GRANT_BYTES).unwrap();
         assert_eq!(budget.used_for(Purpose::Queries), GRANT_BYTES);
         let other_hand = query.clone();
-        query.renew(QueryLimits::default(), &(Arc::new(ManualClock::default()) as Arc<dyn Clock>), &Arc::default());
+        query.renew(
+            QueryLimits::default(),
+            &(Arc::new(ManualClock::default()) as Arc<dyn Clock>),
+            &Arc::default(),
+            None,
+        );
         query.charge(GRANT_BYTES).unwrap();
         assert_eq!(budget.used_for(Purpose::Queries), 2 * GRANT_BYTES);
         drop((query, other_hand, others));
         assert_eq!(budget.used_bytes(), 0);
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_query_and_not_the_next_one() {
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::default());
+        let raised = Arc::new(AtomicBool::new(false));
+        let looked_at = raised.clone();
+        let interrupt = Interrupt::new(move || looked_at.load(Ordering::Relaxed));
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let query = QueryControl::new(QueryLimits::default(), clock.clone(), cancelled.clone());
+        let mut query = Arc::new(query.asking(Some(interrupt)));
+        query.check().unwrap();
+        raised.store(true, Ordering::Relaxed);
+        query.check_at(1).expect("the program is asked before every 16th message only");
+        assert_eq!(query.check().unwrap_err().kind(), ErrorKind::Cancelled);
+        assert!(cancelled.load(Ordering::Relaxed), "threads that do not ask see the flag");
+        query.renew(QueryLimits::default(), &clock, &Arc::default(), None);
+        query.check().unwrap();
     }
 
     /// Several nodes of one query charge and release concurrently. The draw covers the charges whenever no charge or

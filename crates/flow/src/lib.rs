@@ -80,7 +80,7 @@ mod work;
 pub use any_operator::AnyOperator;
 pub use batch::{BATCH_ROWS, Batch};
 pub use board::Wake;
-pub use control::{Charge, Leftovers, QueryControl, QueryLimits};
+pub use control::{Charge, Interrupt, Leftovers, QueryControl, QueryLimits};
 pub use cursor::{Cursor, Detail, HeldDetail, Step};
 pub use group::{GroupId, NodeId, OuterTags, TagSet};
 pub use heavy::Apart;

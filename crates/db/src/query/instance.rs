@@ -249,7 +249,12 @@ impl PlannedQuery {
         let idle = self.idle.lock().pop();
         let mut instance = match idle {
             Some(mut instance) => {
-                instance.runtime.control_mut().renew(settings.limits, settings.clock, settings.cancel);
+                instance.runtime.control_mut().renew(
+                    settings.limits,
+                    settings.clock,
+                    settings.cancel,
+                    settings.interrupt,
+                );
                 instance
             }
             None => Box::new(PlanInstance::new(&self.plan, settings, false)?),
@@ -337,7 +342,7 @@ impl PlanInstance {
     fn new(plan: &PhysicalPlan, settings: &RunSettings<'_>, described: bool) -> Result<Self> {
         let built = build(plan, 1, described)?;
         let control = QueryControl::new(settings.limits, settings.clock.clone(), settings.cancel.clone());
-        let control = control.drawing_on(settings.budget);
+        let control = control.drawing_on(settings.budget).asking(settings.interrupt.cloned());
         let runtime = NodeRuntime::new(0, 1, built.topology, built.operators, Arc::new(control));
         Ok(PlanInstance {
             runtime,

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use mangrove_flow::QueryLimits;
 use mangrove_flow::clock::Clock;
+use mangrove_flow::{Interrupt, QueryLimits};
 use mangrove_graph::{Error, GraphView, IdRule, MemoryBudget, Result, Value};
 use mangrove_gremlin::Parameters;
 use mangrove_steps::{Files, Services};
@@ -26,6 +26,7 @@ pub(crate) struct RunSettings<'a> {
     pub budget: &'a MemoryBudget,
     pub clock: &'a Arc<dyn Clock>,
     pub cancel: &'a Arc<AtomicBool>,
+    pub interrupt: Option<&'a Interrupt>,
     /// The services that `call()` reaches; `None` if the query calls none.
     pub services: Option<Arc<dyn Services>>,
     /// The files that `io()` reaches; `None` if the query uses none.

@@ -1,0 +1,280 @@
+"""The native module."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Optional, Sequence, Union, final, overload
+
+from typing_extensions import Self, disjoint_base
+
+__version__: str
+__all__ = [
+    "__version__",
+    "Database",
+    "Prepared",
+    "Transaction",
+    "Results",
+    "Server",
+    "Canceller",
+    "Vertex",
+    "Edge",
+    "VertexProperty",
+    "Property",
+    "Path",
+    "Subgraph",
+    "_after_fork_in_child",
+]
+
+@final
+class Canceller:
+    def __new__(cls) -> Self: ...
+    def cancel(self) -> None: ...
+
+@disjoint_base
+class Database:
+    def __new__(
+        cls,
+        location: str = ":memory:",
+        *,
+        read_only: bool = False,
+        memory_limit: Optional[int] = None,
+        _handle: Optional[Database] = None,
+    ) -> Self: ...
+    def query(
+        self, query: Union[str, Prepared], params: Optional[dict[str, Any]] = None, /, **named: Any
+    ) -> Results:
+        """Runs a query in a transaction of its own: a traversal or a script in Gremlin, or a prepared query.
+
+        Parameters are given as keyword arguments, or in a dictionary. A query that writes is committed when this returns. One that
+        only reads runs as its results are read.
+        """
+
+    def prepare(self, text: str) -> Prepared:
+        """Parses a query, to be run many times with different parameters."""
+
+    def transaction(self, *, isolation: Optional[str] = None, read_only: bool = False) -> Transaction:
+        """Begins a transaction."""
+
+    def explain(self, text: str) -> str:
+        """The plan of a query as text."""
+
+    def profile(self, text: str, params: Optional[dict[str, Any]] = None, /, **named: Any) -> str:
+        """Runs a traversal to its end, and returns what each operator of its plan did as a table in text."""
+
+    def counts(self) -> tuple[int, int]:
+        """The numbers of vertices and edges, from counters."""
+
+    def close(self) -> None:
+        """Closes the database: open transactions are rolled back, results that are being read end."""
+
+    @property
+    def location(self) -> str:
+        """Where the database is kept."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the database is closed."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exception: object) -> None: ...
+    def _with_options(
+        self,
+        timeout: Optional[float] = None,
+        memory_limit: Optional[int] = None,
+        threads: Optional[int] = None,
+        isolation: Optional[str] = None,
+        retries: Optional[int] = None,
+        canceller: Optional[Canceller] = None,
+    ) -> Database: ...
+    def _submit(self, bytecode: bytes, transaction: Optional[Transaction] = None) -> _WireResults: ...
+    def _serve(self, host: str, port: int, allow_remote: bool, name: str) -> Server: ...
+
+@final
+class Prepared:
+    """A query that was parsed once, to be run many times."""
+
+    def __call__(self, params: Optional[dict[str, Any]] = None, /, **named: Any) -> Results: ...
+    @property
+    def text(self) -> str:
+        """The text of the query."""
+
+@final
+class Transaction:
+    """A transaction: queries that see one snapshot of the graph, and take effect together or not at all."""
+
+    def query(
+        self, query: Union[str, Prepared], params: Optional[dict[str, Any]] = None, /, **named: Any
+    ) -> Results:
+        """Runs a query in the transaction."""
+
+    def commit(self) -> None:
+        """Makes all writes of the transaction visible at once, and durable."""
+
+    def rollback(self) -> None:
+        """Takes back all writes of the transaction."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the transaction has not ended."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, exception_type: Optional[type[BaseException]], *exception: object) -> None: ...
+
+@final
+class Results:
+    """The results of a query. They are found as they are read: by iteration, or by one of the methods."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+    def __next__(self) -> Any: ...
+    def all(self) -> list[Any]:
+        """All results that were not read."""
+
+    def fetchmany(self, size: int = 1024) -> list[Any]:
+        """Up to ``size`` further results; an empty list at the end."""
+
+    def first(self) -> Any:
+        """The next result, or ``None`` at the end. Later ones are not found."""
+
+    def one(self) -> Any:
+        """The only result. Raises :class:`RequestError` if there is none, or more than one."""
+
+    def _peek(self, size: int) -> list[Any]: ...
+    def _repr_html_(self) -> str: ...
+    def close(self) -> None:
+        """Ends the query and gives up the results that were not read."""
+
+    def cancel(self) -> None:
+        """Ends the query, from any thread."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+@final
+class Server:
+    """A running server. It stops when it is stopped or dropped."""
+
+    def stop(self) -> None:
+        """Stops the server. The database stays open."""
+
+    @property
+    def url(self) -> str:
+        """The address that clients of Gremlin connect to."""
+
+    @property
+    def port(self) -> int:
+        """The port."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exception: object) -> None: ...
+
+@final
+class Vertex:
+    """A vertex: its id, its label and its properties."""
+
+    def __new__(cls, id: Any, label: Optional[str] = None, properties: Optional[dict[str, Any]] = None) -> Self: ...
+    @property
+    def id(self) -> Any: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def properties(self) -> dict[str, Any]: ...
+    @property
+    def meta(self) -> dict[str, list[dict[str, Any]]]: ...
+    def __getitem__(self, key: str, /) -> Any: ...
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a property, or ``default`` if there is none."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Edge:
+    """An edge: its id, its label, the vertices at its ends without their properties, and its properties."""
+
+    def __new__(
+        cls,
+        id: Any,
+        label: Optional[str] = None,
+        source: Optional[Vertex] = None,
+        target: Optional[Vertex] = None,
+        properties: Optional[dict[str, Any]] = None,
+    ) -> Self: ...
+    @property
+    def id(self) -> Any: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def source(self) -> Vertex: ...
+    @property
+    def target(self) -> Vertex: ...
+    @property
+    def properties(self) -> dict[str, Any]: ...
+    def __getitem__(self, key: str, /) -> Any: ...
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a property, or ``default`` if there is none."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class VertexProperty:
+    """A property of a vertex: its id, its key, its value and its meta-properties."""
+
+    @property
+    def id(self) -> Any: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
+    @property
+    def meta(self) -> dict[str, Any]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Property:
+    """A property of an edge, or a meta-property: its key and its value."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Path(Sequence[Any]):
+    """A path: its objects in order, and for each the labels of its step. It is a sequence of its objects."""
+
+    @property
+    def objects(self) -> list[Any]: ...
+    @property
+    def labels(self) -> list[list[str]]: ...
+    def _repr_html_(self) -> str: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, at: int, /) -> Any: ...
+    @overload
+    def __getitem__(self, at: slice, /) -> list[Any]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Subgraph:
+    """A part of a graph, as ``subgraph()`` gathers it."""
+
+    @property
+    def vertices(self) -> list[Vertex]: ...
+    @property
+    def edges(self) -> list[Edge]: ...
+    def _repr_html_(self) -> str: ...
+
+@final
+class _WireResults:
+    def next(self) -> tuple[int, bytes]: ...
+
+def _after_fork_in_child() -> None: ...

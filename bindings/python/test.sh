@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# The tests of the Python package, with a native module that cargo has built. They run in a virtual environment below target/, with
+# packages from PyPI. If these cannot be fetched, the tests are left out with a line.
+# Usage: test.sh NATIVE-MODULE [ARGUMENT-OF-PYTEST]...
+set -euo pipefail
+module=$(realpath "${1:?usage: test.sh NATIVE-MODULE [ARGUMENT-OF-PYTEST]...}")
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+if ! python=$("$root/conformance/drivers/python/setup.sh" "$root/target/venv-python" "$here/tests/requirements.txt"); then
+    echo "left out: the tests of the Python package, because their packages could not be fetched (see above); check the access to PyPI"
+    exit 0
+fi
+# The package as a wheel installs it: its Python files, with the native module beside them.
+site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+rm -rf "$site/mangrove"
+cp -r "$here/python/mangrove" "$site/mangrove"
+cp "$module" "$site/mangrove/_mangrove.abi3.so"
+cd "$here"
+exec "$python" -m pytest -q -p no:cacheprovider "$@"
