@@ -21,6 +21,7 @@
 //! | `worklist`, `greedy` | work that brings more work, without levels; decisions that wait for those of neighbors |
 //! | [`algorithm`] | the algorithms, one a file |
 //! | [`registry`] | the algorithms by name, with their options |
+//! | [`sampling`] | samples of neighbors, and arrays of features, for graph neural networks |
 //! | [`verify`] | for each algorithm another one, plain and sequential, that finds the same |
 //!
 //! `docs/design/analytics.md` explains the design.
@@ -43,6 +44,7 @@ pub mod projection;
 mod random;
 mod ranked;
 pub mod registry;
+pub mod sampling;
 mod simple;
 mod sync;
 mod tally;

@@ -113,6 +113,12 @@ impl Numbering {
         self.present[position as usize / 64] >> (position % 64) & 1 == 1
     }
 
+    /// A bit for each of the 64 positions from a multiple of 64 on: set for those of vertices.
+    #[inline]
+    pub(crate) fn word(&self, first: u32) -> u64 {
+        self.present[first as usize / 64]
+    }
+
     /// The positions of vertices in a range, ascending.
     pub fn present(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         range.filter(|position| self.exists(*position))

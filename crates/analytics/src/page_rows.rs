@@ -95,6 +95,11 @@ impl PageRows {
         self.of(slot, &self.edges)
     }
 
+    /// The array of rows, and the edges of its cells: where the row of each slot begins, where the last one ends, and the cells.
+    pub(crate) fn into_cells(self) -> (Arc<[u32]>, Arc<[EdgeId]>) {
+        (self.rows, self.edges)
+    }
+
     /// The number of cells.
     #[inline]
     pub(crate) fn cell_count(&self) -> usize {

@@ -31,6 +31,7 @@
 //! | [`Transaction`] | `transaction` | `state`, `query`, `load_sink` |
 //! | [`Prepared`], [`ResultStream`] | `query` | nothing of this crate but `options` and `gauges` |
 //! | [`QueryGauges`] | `gauges` | nothing of this crate |
+//! | [`Epoch`] | `sampling` | `state`, `transaction` |
 //! | scripts | [`script`] | `transaction`, `retry` |
 //! | services of `call()` | [`services`] | `management`, `schema`, `upsert`, `durability` |
 //! | loading | `bulk`, `load_sink`, `upsert`, `files` | `state` |
@@ -60,6 +61,7 @@ mod options;
 mod query;
 mod recovery;
 mod retry;
+mod sampling;
 mod schema;
 pub mod script;
 pub mod services;
@@ -135,6 +137,7 @@ pub use query::prepared::Prepared;
 pub use query::stream::ResultStream;
 pub use recovery::{LogRead, Recovery};
 pub use retry::Retries;
+pub use sampling::Epoch;
 pub use schema::{RuleDefinition, RuleDescription};
 pub use script::Script;
 pub use state::Database;

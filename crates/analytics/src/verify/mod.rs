@@ -5,10 +5,12 @@
 //! | file | verifies |
 //! |---|---|
 //! | `centrality`, `community`, `paths`, `similarity`, `structure` | the algorithms of these kinds |
+//! | [`sampling`] | samples of neighbors |
 
 mod centrality;
 mod community;
 mod paths;
+pub mod sampling;
 mod similarity;
 mod structure;
 

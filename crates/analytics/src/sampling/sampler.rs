@@ -1,0 +1,206 @@
+//! Samplers: how samples are drawn, and batches that are drawn side by side.
+
+use mangrove_graph::{Error, Result};
+use parking_lot::Mutex;
+
+use super::batch::{Batch, Scratch};
+use super::locals::{ByPosition, Hashed, HashedTrees, Locals, Numbered};
+use super::rows::InRows;
+use super::sample::Sample;
+use crate::random::Random;
+use crate::team::Team;
+
+/// Up to this many positions of all types, the local numbers of a thread are an array.
+const ARRAY_POSITIONS: u64 = 1 << 22;
+
+/// What must not be later than the time of the seed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TemporalOf {
+    /// The sources of edges. Sources of a type without times are taken at any time.
+    Vertices,
+    /// The edges themselves. Edges of a type without times are taken at any time.
+    Edges,
+}
+
+/// Which edges are taken, of those that are not too late.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TemporalStrategy {
+    /// Any.
+    Uniform,
+    /// The last ones.
+    Last,
+}
+
+/// The rule of temporal samples: no edge, or no vertex, is later than the seed that it is taken for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Temporal {
+    /// What has times.
+    pub of: TemporalOf,
+    /// Which edges are taken.
+    pub strategy: TemporalStrategy,
+}
+
+/// How samples are drawn.
+#[derive(Clone, Debug, Default)]
+pub struct SamplerOptions {
+    /// By edge type: for each hop, how many incoming edges of a vertex are taken at most; `None`: all. Every type has the same
+    /// number of hops.
+    pub fanouts: Vec<Vec<Option<usize>>>,
+    /// Whether an edge of a row may be taken again.
+    pub replace: bool,
+    /// Whether each seed has a tree of its own: then a vertex that is met from two seeds is in the sample twice.
+    pub disjoint: bool,
+    /// The rule of times, which needs disjoint trees.
+    pub temporal: Option<Temporal>,
+    /// Whether edges are taken by their weights, in types that have weights. An edge of weight 0 is never taken.
+    pub weighted: bool,
+    /// What all random numbers are a function of.
+    pub seed: u64,
+    /// How local numbers are found.
+    pub numbered: Numbered,
+}
+
+impl SamplerOptions {
+    /// The same fan-outs for so many edge types.
+    pub fn of_fanouts(edge_types: usize, fanouts: &[usize]) -> Self {
+        let of_type = fanouts.iter().map(|count| Some(*count)).collect();
+        SamplerOptions { fanouts: vec![of_type; edge_types], ..SamplerOptions::default() }
+    }
+}
+
+/// The seeds of a batch that have one vertex type.
+#[derive(Clone, Copy, Debug)]
+pub struct Seeds<'a> {
+    /// The vertex type.
+    pub vertex_type: usize,
+    /// The numbers of the vertices. One that is given twice is in the sample twice.
+    pub numbers: &'a [i64],
+    /// For temporal samples, the time of each seed; `None`: that of its vertex.
+    pub times: Option<&'a [i64]>,
+}
+
+/// Draws samples. One sampler serves many threads.
+#[derive(Debug)]
+pub struct Sampler {
+    options: SamplerOptions,
+    hops: usize,
+    scratch: Pools,
+}
+
+/// The arrays of threads, by the table of local numbers that is in use.
+#[derive(Debug, Default)]
+struct Pools {
+    by_position: Mutex<Vec<Scratch<ByPosition>>>,
+    hashed: Mutex<Vec<Scratch<Hashed>>>,
+    trees: Mutex<Vec<Scratch<HashedTrees>>>,
+}
+
+impl Sampler {
+    /// A sampler with these options.
+    ///
+    /// # Errors
+    ///
+    /// If edge types differ in the number of hops, or temporal samples are to have trees in common.
+    pub fn new(options: SamplerOptions) -> Result<Self> {
+        let hops = options.fanouts.first().map_or(0, Vec::len);
+        if let Some(other) = options.fanouts.iter().find(|of_type| of_type.len() != hops) {
+            return Err(Error::invalid(format!(
+                "one edge type has fan-outs for {hops} hops and another one for {}: give all the same number, with 0 for none",
+                other.len()
+            )));
+        }
+        if options.temporal.is_some() && !options.disjoint {
+            return Err(Error::invalid("temporal samples have a tree for each seed: set disjoint"));
+        }
+        Ok(Sampler { options, hops, scratch: Pools::default() })
+    }
+
+    /// How samples are drawn.
+    pub fn options(&self) -> &SamplerOptions {
+        &self.options
+    }
+
+    /// Draws one batch, by the threads of a team if it is large. Its number tells it from the other batches of the sampler. Vertex
+    /// types are given once each.
+    ///
+    /// # Errors
+    ///
+    /// If the options do not fit the graph, if there is no vertex of a number, if a seed has no time, if rows cannot be read, or if
+    /// the query of the team has ended.
+    pub fn sample(&self, graph: &impl InRows, batch: u64, seeds: &[Seeds<'_>], team: &Team) -> Result<Sample> {
+        self.check(graph)?;
+        self.draw(graph, batch, seeds, Some(team))
+    }
+
+    /// Draws many batches side by side. They have the numbers from `first` on.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Sampler::sample`].
+    pub fn sample_many(
+        &self,
+        graph: &impl InRows,
+        first: u64,
+        batches: &[Vec<Seeds<'_>>],
+        team: &Team,
+    ) -> Result<Vec<Sample>> {
+        self.check(graph)?;
+        let drawn =
+            team.map_parts(batches.len(), |at| self.draw(graph, first.wrapping_add(at as u64), &batches[at], None))?;
+        drawn.into_iter().collect()
+    }
+
+    fn check(&self, graph: &impl InRows) -> Result<()> {
+        let (given, types) = (self.options.fanouts.len(), graph.edge_types());
+        if given != types {
+            return Err(Error::invalid(format!(
+                "fan-outs are given for {given} edge types, and the graph has {types}"
+            )));
+        }
+        let has_times = match self.options.temporal.map(|temporal| temporal.of) {
+            Some(TemporalOf::Vertices) => (0..graph.vertex_types()).any(|of| graph.vertex_times(of).is_some()),
+            Some(TemporalOf::Edges) => (0..types).any(|of| graph.has_times(of)),
+            None => true,
+        };
+        if !has_times {
+            return Err(Error::invalid("samples are to be temporal, and no type of the graph has times"));
+        }
+        if self.options.weighted && !(0..types).any(|of| graph.has_weights(of)) {
+            return Err(Error::invalid("samples are to be weighted, and no edge type of the graph has weights"));
+        }
+        Ok(())
+    }
+
+    fn draw(&self, graph: &impl InRows, batch: u64, seeds: &[Seeds<'_>], team: Option<&Team>) -> Result<Sample> {
+        let positions = (0..graph.vertex_types()).map(|of| u64::from(graph.positions(of))).sum::<u64>();
+        match self.options.numbered {
+            _ if self.options.disjoint => self.draw_with(&self.scratch.trees, graph, batch, seeds, team),
+            Numbered::BySize if positions > ARRAY_POSITIONS => {
+                self.draw_with(&self.scratch.hashed, graph, batch, seeds, team)
+            }
+            Numbered::Hash => self.draw_with(&self.scratch.hashed, graph, batch, seeds, team),
+            Numbered::BySize | Numbered::Array => self.draw_with(&self.scratch.by_position, graph, batch, seeds, team),
+        }
+    }
+
+    fn draw_with<L: Locals>(
+        &self,
+        pool: &Mutex<Vec<Scratch<L>>>,
+        graph: &impl InRows,
+        batch: u64,
+        seeds: &[Seeds<'_>],
+        team: Option<&Team>,
+    ) -> Result<Sample> {
+        let mut scratch = pool.lock().pop().unwrap_or_default();
+        let random = Random::new(self.options.seed).of(batch);
+        let mut drawn = Batch::new(graph, &self.options, random, &mut scratch);
+        drawn.sow(seeds)?;
+        for hop in 0..self.hops {
+            drawn.hop(hop, team)?;
+        }
+        let sample = drawn.finish();
+        // What an error leaves in the arrays does not matter: it drops them.
+        pool.lock().push(scratch);
+        Ok(sample)
+    }
+}
