@@ -4,10 +4,12 @@
 //!
 //! | file | verifies |
 //! |---|---|
+//! | `large` | nothing: it has numbers of paths that no double holds |
 //! | `centrality`, `community`, `paths`, `similarity`, `structure` | the algorithms of these kinds |
 
 mod centrality;
 mod community;
+mod large;
 mod paths;
 mod similarity;
 mod structure;
