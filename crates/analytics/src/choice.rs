@@ -64,6 +64,11 @@ impl ProjectionOptions {
         (taken(&self.vertices, &counts.vertices), taken(&self.edges, &counts.edges))
     }
 
+    /// The vertices of a projection of what a view shows, about.
+    pub(crate) fn expected_vertices(&self, view: &dyn GraphView) -> u64 {
+        self.expected_counts(view).0
+    }
+
     /// The bytes of a projection of what a view shows, about.
     pub fn expected_bytes(&self, view: &dyn GraphView) -> u64 {
         let (vertices, edges) = self.expected_counts(view);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{World, all, assert_near, graph_of, of_labels, present, project, with_teams};
+use common::{World, all, assert_near, graph_of, of_labels, present, project, unweighted, with_teams};
 use mangrove_analytics::algorithm::betweenness::{self, BetweennessOptions};
 use mangrove_analytics::algorithm::bfs::Follow;
 use mangrove_analytics::algorithm::closeness::{self, ClosenessOptions, Measure};
@@ -77,8 +77,48 @@ fn betweenness_is_the_part_of_all_shortest_paths() {
             let some = &vertices[..vertices.len() / 3];
             let expected = verify::betweenness(&projection, some);
             assert_near(&betweenness::of_sources(&projection, some, team).unwrap(), &expected, &what);
+            assert_near(&verify::betweenness_by_queue(&projection, some), &expected, &what);
         }
     });
+}
+
+/// Vertices that edges connect as in a grid: each one to its right neighbor and to the one below it.
+fn grid(width: i64, height: i64) -> Projection {
+    let mut edges = Vec::new();
+    for at in 0..width * height {
+        edges.extend((at % width + 1 < width).then_some((at, at + 1)));
+        edges.extend((at + width < width * height).then_some((at, at + width)));
+    }
+    unweighted((width * height) as usize, &edges)
+}
+
+/// Layers of vertices, each with edges to all vertices of the next layer: `width` to the power of `layers` paths.
+fn layers(width: i64, layers: i64) -> Projection {
+    let pairs = |layer| (0..width * width).map(move |pair| (layer * width + pair / width, pair % width));
+    let edges: Vec<_> = (0..layers - 1)
+        .flat_map(|layer| pairs(layer).map(move |(from, to)| (from, (layer + 1) * width + to)))
+        .collect();
+    unweighted((width * layers) as usize, &edges)
+}
+
+/// Both sizes of graphs, which betweenness searches in different ways.
+#[test]
+fn betweenness_counts_more_shortest_paths_than_a_double_holds() {
+    // From one corner of the grid to the other are more than 10³¹³ paths, and along its sides is one.
+    for (name, projection) in [("grid", grid(528, 528)), ("layers", layers(8, 400)), ("wide layers", layers(16, 300))] {
+        let vertices = present(&projection);
+        let sources = [vertices[0], vertices[vertices.len() / 2 + 7]];
+        let expected = verify::betweenness_by_queue(&projection, &sources);
+        assert!(expected.iter().all(|value| value.is_finite()), "{name}");
+        let mut first = None;
+        with_teams(|team| {
+            let found = betweenness::of_sources(&projection, &sources, team).unwrap();
+            for (one, other) in found.iter().zip(&expected) {
+                assert!((one - other).abs() <= 1e-10 * other.abs(), "{name}, {team:?}: {one}, expected {other}");
+            }
+            assert!(found == *first.get_or_insert(found.clone()), "{name}, {team:?}: other bits");
+        });
+    }
 }
 
 #[test]

@@ -277,6 +277,13 @@ fn estimates_are_what_a_query_is_charged_and_follow_the_options() {
     assert!(state("fast_rp", "dimensions", 256) > state("fast_rp", "dimensions", 128) * 19 / 10);
     assert!(state("random_walks", "walks", 20) > state("random_walks", "walks", 10) * 19 / 10);
     assert!(state("random_walks", "sources", 3) < state("random_walks", "walks", 1));
+    // Rows are as many as pairs, up to the limit.
+    let pairs = |option: &str, value: i64| state("all_shortest_paths", option, value);
+    let without = pairs("limit", 1) - 28;
+    assert_eq!(pairs("limit", 1_000), without + 28_000);
+    let of_one = pairs("sources", 1) - without;
+    assert!(of_one > 28 && of_one < 28_000_000, "{of_one}");
+    assert_eq!(pairs("limit", i64::MAX), without + of_one * (of_one / 28), "all vertices are sources");
     let error = find("fast_rp").unwrap().estimate(&view, &cache, &[("dimensions".to_owned(), 0.into())]).unwrap_err();
     assert!(error.message().contains("a whole number from 1 to 4096"), "{error}");
 }

@@ -105,7 +105,8 @@ fn all_distances_and_counts_of_near_vertices_are_those_of_single_searches() {
             expected.extend(of_source.into_iter().map(|(depth, target)| (*source, target, depth)));
         }
         let found = all_shortest_paths::run(projection, &sources, expected.len(), team).unwrap();
-        let found: Vec<_> = found.iter().map(|row| (row.source, row.target, row.edges)).collect();
+        let found: Vec<_> =
+            found.iter().flat_map(|from| from.rows().map(|(target, edges)| (from.source, target, edges))).collect();
         assert!(found == expected, "distances of {what}");
         if !expected.is_empty() {
             let refused = all_shortest_paths::run(projection, &sources, expected.len() - 1, team).unwrap_err();

@@ -1,7 +1,5 @@
 //! Compares the answers of the algorithms with those of plain ones, before they are timed.
 
-use std::collections::VecDeque;
-
 use mangrove::analytics::algorithm::{betweenness, bfs, pagerank, sssp, triangles, wcc};
 use mangrove::analytics::{Projection, Team, verify};
 use mangrove::{Error, Result};
@@ -27,7 +25,7 @@ pub(super) fn unweighted(name: &str, projection: &Projection, sources: &[u32], t
     }
     let found = betweenness::of_sources(projection, sources, team)?;
     let is_near = |(one, other): (&f64, f64)| (one - other).abs() <= 1e-9 * other.max(1.0);
-    if !found.iter().zip(plain_betweenness(projection, sources)).all(is_near) {
+    if !found.iter().zip(verify::betweenness_by_queue(projection, sources)).all(is_near) {
         return wrong("betweenness", name);
     }
     Ok(())
@@ -56,35 +54,4 @@ pub(super) fn triangles(name: &str, projection: &Projection, others: Option<u64>
 
 fn wrong(what: &str, name: &str) -> Result<()> {
     Err(Error::bug(format!("{what} on {name} has a wrong answer")))
-}
-
-/// Brandes' algorithm (2001) as he wrote it, with one queue. A pair of vertices counts half for each of them that is a
-/// source.
-fn plain_betweenness(projection: &Projection, sources: &[u32]) -> Vec<f64> {
-    let mut values = vec![0.0; projection.positions()];
-    for &source in sources {
-        let depths = verify::bfs(projection, source);
-        let (mut paths, mut order) = (vec![0.0; depths.len()], Vec::new());
-        let (mut queue, mut is_found) = (VecDeque::from([source]), vec![false; depths.len()]);
-        (paths[source as usize], is_found[source as usize]) = (1.0, true);
-        let is_next = |from: u32, to: u32| depths[to as usize] == depths[from as usize] + 1;
-        while let Some(at) = queue.pop_front() {
-            order.push(at);
-            for &other in projection.outgoing(at).iter().filter(|other| is_next(at, **other)) {
-                paths[other as usize] += paths[at as usize];
-                if !std::mem::replace(&mut is_found[other as usize], true) {
-                    queue.push_back(other);
-                }
-            }
-        }
-        let mut dependencies = vec![0.0; depths.len()];
-        for &at in order.iter().skip(1).rev() {
-            let next = projection.outgoing(at).iter().map(|other| *other as usize);
-            let next = next.filter(|other| is_next(at, *other as u32));
-            dependencies[at as usize] =
-                next.map(|other| paths[at as usize] / paths[other] * (1.0 + dependencies[other])).sum();
-            values[at as usize] += dependencies[at as usize] / 2.0;
-        }
-    }
-    values
 }

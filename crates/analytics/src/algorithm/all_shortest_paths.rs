@@ -3,7 +3,10 @@
 //! The sources are searched from 64 at a time ([`searches`](super::searches): MS-BFS, Then and others 2014). Rows have the order of the sources, of
 //! the distances, and of the positions of the targets.
 //!
-//! Work O(s · (n + m)) for s sources at worst; memory 24 bytes a position, and 12 a row. There are as many rows as pairs, so a limit
+//! Each source has its rows for itself, as targets and the place in them where each distance ends. So no array has all rows: it
+//! would be copied whenever it grows.
+//!
+//! Work O(s · (n + m)) for s sources at worst; memory 24 bytes a position, and 4 a row. There are as many rows as pairs, so a limit
 //! ends the algorithm with an error before they fill the memory.
 
 use mangrove_graph::{Error, Result, pieces};
@@ -16,15 +19,24 @@ use crate::team::Team;
 /// Targets between two looks whether the query has ended.
 const TARGETS_A_CHECK: usize = 1 << 12;
 
-/// The distance of a target from a source.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Distance {
+/// The distances from a source, nearest targets first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Distances {
     /// The position of the source.
     pub source: u32,
-    /// The position of the target.
-    pub target: u32,
-    /// The edges of a shortest path from one to the other: at least 1.
-    pub edges: u32,
+    /// The positions of the targets.
+    pub targets: Vec<u32>,
+    /// Where the targets of a path of 1, 2, … edges end in `targets`.
+    pub ends: Vec<usize>,
+}
+
+impl Distances {
+    /// The targets, each with the edges of a shortest path to it: at least 1.
+    pub fn rows(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        let levels = (1..).zip(begins.zip(&self.ends));
+        levels.flat_map(|(edges, (begin, end))| self.targets[begin..*end].iter().map(move |target| (*target, edges)))
+    }
 }
 
 /// The distances from all sources, which are all different.
@@ -32,19 +44,18 @@ pub struct Distance {
 /// # Errors
 ///
 /// If there are more than `limit` rows, or if the query of the team has ended.
-pub fn run(projection: &Projection, sources: &[u32], limit: usize, team: &Team) -> Result<Vec<Distance>> {
+pub fn run(projection: &Projection, sources: &[u32], limit: usize, team: &Team) -> Result<Vec<Distances>> {
     let mut searches = Searches::new(projection, Follow::Outgoing);
-    let mut distances = Vec::new();
+    let (mut distances, mut count) = (Vec::with_capacity(sources.len()), 0);
     team.count_in("sources", sources.len() as u64);
     for batch in sources.chunks(SOURCES) {
-        let mut of_sources: Vec<Vec<Distance>> = vec![Vec::new(); batch.len()];
-        let mut count = distances.len();
-        let gather = |found: &mut Vec<(u32, u64)>, depth: u32, at: u32, bits: u64| {
-            if depth > 0 {
-                found.push((at, bits));
+        let nothing_from = |source: &u32| Distances { source: *source, targets: Vec::new(), ends: Vec::new() };
+        let mut of_sources: Vec<Distances> = batch.iter().map(nothing_from).collect();
+        let gather = |found: &mut Vec<(u32, u64)>, _: u32, at: u32, bits: u64| found.push((at, bits));
+        searches.run(batch, u32::MAX, team, gather, |depth, found| {
+            if depth == 0 {
+                return Ok(());
             }
-        };
-        searches.run(batch, u32::MAX, team, gather, |edges, found| {
             let mut found = found.concat();
             count += found.iter().map(|(_, bits)| bits.count_ones() as usize).sum::<usize>();
             if count > limit {
@@ -58,16 +69,17 @@ pub fn run(projection: &Projection, sources: &[u32], limit: usize, team: &Team) 
                     team.check()?;
                 }
                 while bits != 0 {
-                    let number = bits.trailing_zeros() as usize;
-                    of_sources[number].push(Distance { source: batch[number], target, edges });
+                    of_sources[bits.trailing_zeros() as usize].targets.push(target);
                     bits &= bits - 1;
                 }
             }
+            of_sources.iter_mut().for_each(|of_source| of_source.ends.push(of_source.targets.len()));
             Ok(())
         })?;
-        for of_source in of_sources {
+        for mut of_source in of_sources {
             team.check()?;
-            distances.extend(of_source);
+            of_source.targets.shrink_to_fit();
+            distances.push(of_source);
         }
     }
     Ok(distances)

@@ -15,11 +15,15 @@
 //! With a *sample* of `s` sources the sums are multiplied by `n / s` (Brandes and Pich, *Centrality Estimation in Large Networks*, 2007). Which
 //! vertices it has depends on the seed and on the order of positions.
 //!
-//! Work O(s · (n + m)); memory 40 bytes a position for each search of a round.
+//! In a grid the numbers of shortest paths grow with each level, and soon pass what a double holds. From the level on whose counts are [`LARGE`],
+//! a count is a mantissa and an exponent of two of its own: in one level there are counts of all sizes. The levels before it, and
+//! graphs without such a level, are counted in doubles.
+//!
+//! Work O(s · (n + m)); memory 40 bytes a position for each search of a round, and 8 more with exponents.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use mangrove_graph::{Error, Result};
+use mangrove_graph::Result;
 
 use super::bfs::UNREACHED;
 use crate::projection::Projection;
@@ -36,6 +40,12 @@ const LEVEL_PART: usize = 256;
 const ADDED: usize = 8_192;
 /// Bottom up is better from this part of what is left to look at on: it looks at all of it, and top down at the cells of two levels.
 const BOTTOM_UP: u64 = 3;
+/// 2⁹⁶⁰: with counts up to this, those of the next level are sums of fewer than 2⁶³ of them, and so below 2¹⁰²³.
+const LARGE: f64 = f64::from_bits((EXPONENT_BIAS + 960) << MANTISSA_BITS);
+/// A double's exponent is kept as a number that is larger by so much.
+const EXPONENT_BIAS: u64 = 1023;
+/// The bits of a double after its exponent.
+const MANTISSA_BITS: u32 = 52;
 
 /// The options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -52,7 +62,7 @@ pub struct BetweennessOptions {
 ///
 /// # Errors
 ///
-/// If there are more than 10³⁰⁸ shortest paths between two vertices, or if the query of the team has ended.
+/// If the query of the team has ended.
 pub fn run(projection: &Projection, options: &BetweennessOptions, team: &Team) -> Result<Vec<f64>> {
     let numbering = projection.numbering();
     let vertices: Vec<u32> = numbering.present(0..numbering.positions()).collect();
@@ -101,23 +111,21 @@ fn scaled(projection: &Projection, sources: &[u32], mut scale: f64, team: &Team)
     if !projection.is_directed() {
         scale /= 2.0;
     }
-    let values: Vec<f64> = sums.into_iter().map(|sum| f64::from_bits(sum.into_inner()) * scale).collect();
-    match values.iter().all(|value| value.is_finite()) {
-        true => Ok(values),
-        false => Err(Error::unsupported(
-            "there are more than 10³⁰⁸ shortest paths between two vertices, too many for betweenness to count",
-        )),
-    }
+    Ok(sums.into_iter().map(|sum| f64::from_bits(sum.into_inner()) * scale).collect())
 }
 
 /// The search from a source. Numbers are kept as bits: several threads write to them, each to its own positions.
 struct Search {
     depths: Vec<AtomicU32>,
-    /// The number of shortest paths from the source.
+    /// The number of shortest paths from the source; from the level `scaled_from` on, the mantissa of that number, from 1 to 2.
     paths: Vec<AtomicU64>,
+    /// What that mantissa must be multiplied with, as an exponent of two: 0 before the level `scaled_from`. Empty until a search needs it.
+    exponents: Vec<AtomicU64>,
+    /// The first level whose counts have exponents.
+    scaled_from: u32,
     /// What of all shortest paths from the source depends on each position.
     dependencies: Vec<AtomicU64>,
-    /// For each position, (1 + dependency) / paths: what each of its paths carries to the level before it.
+    /// For each position, (1 + dependency) / `paths`: what each of its paths carries to the level before it, scaled as `paths` are.
     shares: Vec<AtomicU64>,
     /// What was found, level by level.
     order: Vec<u32>,
@@ -133,12 +141,47 @@ fn set(numbers: &[AtomicU64], at: u32, number: f64) {
     numbers[at as usize].store(number.to_bits(), Ordering::Relaxed);
 }
 
+/// A positive number as a mantissa from 1 to 2 and an exponent of two.
+fn split(number: f64) -> (f64, u64) {
+    let (bits, fraction) = (number.to_bits(), (1 << MANTISSA_BITS) - 1);
+    (f64::from_bits(bits & fraction | EXPONENT_BIAS << MANTISSA_BITS), (bits >> MANTISSA_BITS) - EXPONENT_BIAS)
+}
+
+/// 2 to the power of `-halvings`; 0 where that has no normal double.
+fn power(halvings: u64) -> f64 {
+    f64::from_bits(EXPONENT_BIAS.saturating_sub(halvings) << MANTISSA_BITS)
+}
+
+/// A level of a search.
+#[derive(Default)]
+struct Level {
+    found: Vec<u32>,
+    /// The outgoing edges of what was found.
+    cells: u64,
+    /// The largest count of paths, as it is kept.
+    paths: f64,
+}
+
+impl Level {
+    fn put_together(parts: Vec<Level>) -> Level {
+        let mut level = Level::default();
+        for part in parts {
+            level.found.extend(part.found);
+            level.cells += part.cells;
+            level.paths = level.paths.max(part.paths);
+        }
+        level
+    }
+}
+
 impl Search {
     fn new(positions: usize) -> Self {
         let zeros = || (0..positions).map(|_| AtomicU64::new(0)).collect();
         Search {
             depths: (0..positions).map(|_| AtomicU32::new(UNREACHED)).collect(),
             paths: zeros(),
+            exponents: Vec::new(),
+            scaled_from: UNREACHED,
             dependencies: zeros(),
             shares: zeros(),
             order: Vec::new(),
@@ -161,25 +204,45 @@ impl Search {
             let depth = self.levels.len() as u32 - 1;
             let bottom_up = cells > (left + projection.positions() as u64) / BOTTOM_UP;
             left = left.saturating_sub(cells);
-            let found;
-            (found, cells) = match bottom_up {
+            let next = match bottom_up {
                 true => self.bottom_up(projection, depth, team)?,
                 false => self.top_down(projection, &self.order[level.clone()], depth, team)?,
             };
-            level = level.end..level.end + found.len();
-            self.order.extend(found);
+            if next.paths >= LARGE {
+                self.scaled_from = depth + 1;
+                self.exponents.resize_with(self.paths.len(), AtomicU64::default);
+            }
+            level = level.end..level.end + next.found.len();
+            cells = next.cells;
+            self.order.extend(next.found);
         }
         self.walk_back(projection, team)
     }
 
-    /// The paths to a position at a depth.
+    /// Counts the paths to a position at a depth. Returns the count as it is kept; if it is 0, it is not kept.
     fn count_paths(&self, projection: &Projection, at: u32, depth: u32) -> f64 {
         let of_last_level = projection.incoming(at).iter().filter(|other| self.depth(**other) == depth - 1);
-        of_last_level.map(|other| get(&self.paths, *other)).sum()
+        if depth < self.scaled_from {
+            let paths = of_last_level.map(|other| get(&self.paths, *other)).sum();
+            if paths > 0.0 {
+                set(&self.paths, at, paths);
+            }
+            return paths;
+        }
+        let Some(largest) = of_last_level.clone().map(|other| self.exponent(*other)).max() else { return 0.0 };
+        let scaled = |other: &u32| get(&self.paths, *other) * power(largest - self.exponent(*other));
+        let (mantissa, exponent) = split(of_last_level.map(scaled).sum());
+        set(&self.paths, at, mantissa);
+        self.exponents[at as usize].store(largest + exponent, Ordering::Relaxed);
+        mantissa
     }
 
-    /// Finds a level from the last one. Returns it, and the number of its cells.
-    fn top_down(&self, projection: &Projection, last: &[u32], depth: u32, team: &Team) -> Result<(Vec<u32>, u64)> {
+    fn exponent(&self, at: u32) -> u64 {
+        self.exponents[at as usize].load(Ordering::Relaxed)
+    }
+
+    /// Finds a level from the last one.
+    fn top_down(&self, projection: &Projection, last: &[u32], depth: u32, team: &Team) -> Result<Level> {
         let part_of = |part: usize, all: usize| part * LEVEL_PART..all.min((part + 1) * LEVEL_PART);
         let found = team.map_parts(last.len().div_ceil(LEVEL_PART), |part| {
             let mut found = Vec::new();
@@ -196,38 +259,37 @@ impl Search {
             found
         })?;
         let found = found.concat();
-        let cells = team.map_parts(found.len().div_ceil(LEVEL_PART), |part| {
-            let mut cells = 0;
+        let parts = team.map_parts(found.len().div_ceil(LEVEL_PART), |part| {
+            let mut level = Level::default();
             for &at in &found[part_of(part, found.len())] {
-                set(&self.paths, at, self.count_paths(projection, at, depth));
-                cells += u64::from(projection.out_degree(at));
+                level.paths = level.paths.max(self.count_paths(projection, at, depth));
+                level.cells += u64::from(projection.out_degree(at));
             }
-            cells
+            level
         })?;
-        Ok((found, cells.iter().sum()))
+        Ok(Level { found, ..Level::put_together(parts) })
     }
 
     /// As [`Search::top_down`], from what is not found yet.
-    fn bottom_up(&self, projection: &Projection, depth: u32, team: &Team) -> Result<(Vec<u32>, u64)> {
+    fn bottom_up(&self, projection: &Projection, depth: u32, team: &Team) -> Result<Level> {
         let parts = projection.parts();
         let found = team.map_parts(parts.len(), |part| {
-            let (mut found, mut cells) = (Vec::new(), 0);
+            let mut level = Level::default();
             for at in parts[part].clone() {
                 let at = at as u32;
                 if self.depth(at) == UNREACHED {
                     let paths = self.count_paths(projection, at, depth);
                     if paths > 0.0 {
-                        set(&self.paths, at, paths);
                         self.depths[at as usize].store(depth, Ordering::Relaxed);
-                        found.push(at);
-                        cells += u64::from(projection.out_degree(at));
+                        level.found.push(at);
+                        level.cells += u64::from(projection.out_degree(at));
+                        level.paths = level.paths.max(paths);
                     }
                 }
             }
-            (found, cells)
+            level
         })?;
-        let (found, cells): (Vec<Vec<u32>>, Vec<u64>) = found.into_iter().unzip();
-        Ok((found.concat(), cells.iter().sum()))
+        Ok(Level::put_together(found))
     }
 
     /// Adds up what depends on each position, from the last level to the one after the source.
@@ -235,11 +297,19 @@ impl Search {
         let this = &*self;
         for depth in (1..this.levels.len() - 1).rev() {
             let level = &this.order[this.levels[depth]..this.levels[depth + 1]];
+            let is_next_scaled = depth as u32 + 1 >= this.scaled_from;
             team.for_parts(level.len().div_ceil(LEVEL_PART), |part| {
                 let begin = part * LEVEL_PART;
                 for &at in &level[begin..level.len().min(begin + LEVEL_PART)] {
                     let next = projection.outgoing(at).iter().filter(|other| this.depth(**other) == depth as u32 + 1);
-                    let carried: f64 = next.map(|other| get(&this.shares, *other)).sum();
+                    let carried: f64 = match is_next_scaled {
+                        false => next.map(|other| get(&this.shares, *other)).sum(),
+                        // No vertex has fewer paths than one before it.
+                        true => {
+                            let own = this.exponent(at);
+                            next.map(|other| get(&this.shares, *other) * power(this.exponent(*other) - own)).sum()
+                        }
+                    };
                     let paths = get(&this.paths, at);
                     let dependency = paths * carried;
                     set(&this.dependencies, at, dependency);
@@ -265,6 +335,10 @@ impl Search {
     fn forget(&mut self) {
         for at in self.order.drain(..) {
             *self.depths[at as usize].get_mut() = UNREACHED;
+            if self.scaled_from != UNREACHED {
+                *self.exponents[at as usize].get_mut() = 0;
+            }
         }
+        self.scaled_from = UNREACHED;
     }
 }

@@ -81,7 +81,7 @@ pub(super) const BETWEENNESS: AlgorithmInfo = AlgorithmInfo {
         NORMALIZED,
         DIRECTED,
     ],
-    state: StateBytes { position: 56, cell: 0 },
+    state: StateBytes { position: 64, cell: 0 },
     plan: |given| {
         let (samples, normalized) = (samples(given)?, given.flag("normalized", false)?);
         let options = BetweennessOptions { samples, seed: given.seed()?, normalized };

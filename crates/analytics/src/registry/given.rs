@@ -191,7 +191,13 @@ impl<'g> Given<'g> {
                 Reads::Chosen(options)
             }
         };
-        Ok(Plan { name: self.algorithm.name, reads, state: self.algorithm.state, results: 0, work: Box::new(work) })
+        Ok(Plan {
+            name: self.algorithm.name,
+            reads,
+            state: self.algorithm.state,
+            results: Box::new(|_| 0),
+            work: Box::new(work),
+        })
     }
 
     /// Checks that an option has the id of a vertex, or a list of ids where `lists` says so. The vertices themselves are looked up

@@ -3,7 +3,7 @@
 use mangrove_graph::VertexId;
 
 use super::given::Given;
-use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX, made};
+use super::output::{Column, ColumnInfo, ColumnKind, ColumnValues, Output, VERTEX};
 use super::{AlgorithmInfo, DIRECTED, OF_VERTEX, OptionInfo, SOURCE, SOURCES, StateBytes, TARGET, WEIGHT};
 use crate::algorithm::shortest_path::Path;
 use crate::algorithm::{all_shortest_paths, bfs, k_hop, k_shortest_paths, shortest_path, sssp};
@@ -11,6 +11,9 @@ use crate::projection::Projection;
 
 /// The most paths between two vertices.
 const PATHS_MAX: i64 = 100_000;
+
+/// A row of a pair of vertices: a target, and then an entry in three columns.
+const ROW_OF_PAIR: u64 = 28;
 
 /// The columns of paths.
 const OF_PATH: &[ColumnInfo] = &[
@@ -61,17 +64,30 @@ pub(super) const ALL_SHORTEST_PATHS: AlgorithmInfo = AlgorithmInfo {
     state: StateBytes { position: 24, cell: 0 },
     plan: |given| {
         let limit = given.integer("limit", 10_000_000, 1..=i64::MAX)? as usize;
-        given.check_sources()?;
-        given.on(None, move |projection| {
+        let sources = given.check_sources()?;
+        let plan = given.on(None, move |projection| {
             let sources = given.sources(projection)?;
-            let rows = all_shortest_paths::run(projection, &sources, limit, given.team)?;
+            let found = all_shortest_paths::run(projection, &sources, limit, given.team)?;
+            let count = found.iter().map(|of_source| of_source.targets.len()).sum();
+            let (mut from, mut to) = (Vec::with_capacity(count), Vec::with_capacity(count));
+            let mut distances = Vec::with_capacity(count);
             let vertex = |at: u32| projection.numbering().vertex(at);
-            let source = ColumnValues::Vertices(made(&rows, given.team, |row| vertex(row.source))?);
-            let target = ColumnValues::Vertices(made(&rows, given.team, |row| vertex(row.target))?);
-            let distance = ColumnValues::Counts(made(&rows, given.team, |row| u64::from(row.edges))?);
-            let columns = [("source", source), ("target", target), ("distance", distance)];
-            Ok(Output { columns: columns.into_iter().map(|(name, values)| Column { name, values }).collect() })
-        })
+            // What has become a part of the columns is dropped.
+            for of_source in found {
+                given.team.check()?;
+                from.extend(std::iter::repeat_n(vertex(of_source.source), of_source.targets.len()));
+                to.extend(of_source.targets.iter().map(|target| vertex(*target)));
+                distances.extend(of_source.rows().map(|(_, edges)| u64::from(edges)));
+            }
+            let source = Column { name: "source", values: ColumnValues::Vertices(from) };
+            let target = Column { name: "target", values: ColumnValues::Vertices(to) };
+            let distance = Column { name: "distance", values: ColumnValues::Counts(distances) };
+            Ok(Output { columns: vec![source, target, distance] })
+        })?;
+        Ok(plan.with_results(move |vertices| {
+            let rows = sources.map_or(vertices, |count| count as u64).saturating_mul(vertices).min(limit as u64);
+            rows.saturating_mul(ROW_OF_PAIR)
+        }))
     },
 };
 

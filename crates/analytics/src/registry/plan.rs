@@ -28,8 +28,8 @@ pub(super) struct Plan<'g> {
     pub(super) name: &'static str,
     pub(super) reads: Reads<'g>,
     pub(super) state: StateBytes,
-    /// The bytes of the results, if the options say how many there are.
-    pub(super) results: u64,
+    /// The bytes of results that the state does not have, by the number of vertices.
+    pub(super) results: Box<dyn Fn(u64) -> u64 + 'g>,
     pub(super) work: Work<'g>,
 }
 
@@ -81,20 +81,23 @@ impl<'g> Plan<'g> {
         Plan { state, ..self }
     }
 
-    /// The same run, with results of so many bytes.
-    pub(super) fn with_results(self, results: u64) -> Self {
-        Plan { results, ..self }
+    /// The same run, with results of so many bytes, by the number of vertices.
+    pub(super) fn with_results(self, results: impl Fn(u64) -> u64 + 'g) -> Self {
+        Plan { results: Box::new(results), ..self }
     }
 
     pub(super) fn estimate(&self, view: &dyn GraphView, projections: &ProjectionCache) -> Result<MemoryEstimate> {
-        let mut estimate = match &self.reads {
-            Reads::Chosen(options) => options.estimate(view, self.state, projections),
+        let named;
+        let (options, is_named) = match &self.reads {
+            Reads::Chosen(options) => (options, false),
             Reads::Named(name) => {
-                let options = projections.named().choice(name)?.options(view)?;
-                MemoryEstimate { is_kept: true, ..options.estimate(view, self.state, projections) }
+                named = projections.named().choice(name)?.options(view)?;
+                (&named, true)
             }
         };
-        estimate.state = estimate.state.saturating_add(self.results);
+        let mut estimate = options.estimate(view, self.state, projections);
+        estimate.is_kept |= is_named;
+        estimate.state = estimate.state.saturating_add((self.results)(options.expected_vertices(view)));
         Ok(estimate)
     }
 

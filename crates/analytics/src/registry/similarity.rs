@@ -146,7 +146,7 @@ pub(super) const RANDOM_WALKS: AlgorithmInfo = AlgorithmInfo {
             None => plan.with_state(StateBytes { position: of_source.saturating_add(40), cell: 4 }),
             Some(count) => plan
                 .with_state(StateBytes { position: 40, cell: 4 })
-                .with_results(of_source.saturating_mul(count as u64)),
+                .with_results(move |_| of_source.saturating_mul(count as u64)),
         })
     },
 };

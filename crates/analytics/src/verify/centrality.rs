@@ -1,7 +1,10 @@
 //! How important a vertex is.
 
+use std::collections::VecDeque;
+
 use hashbrown::HashMap;
 
+use super::large::Large;
 use super::{bfs, vertices};
 use crate::algorithm::bfs::UNREACHED;
 use crate::projection::Projection;
@@ -70,7 +73,7 @@ pub fn pagerank_from(projection: &Projection, mut ranks: Vec<f64>, damping: f64,
 pub fn betweenness(projection: &Projection, sources: &[u32]) -> Vec<f64> {
     let present: Vec<u32> = vertices(projection).collect();
     let distances: HashMap<u32, Vec<u32>> = present.iter().map(|at| (*at, bfs(projection, *at))).collect();
-    let paths: HashMap<u32, Vec<f64>> =
+    let paths: HashMap<u32, Vec<Large>> =
         distances.iter().map(|(at, distances)| (*at, path_counts(projection, distances))).collect();
     let mut values = vec![0.0; projection.positions()];
     for source in sources {
@@ -80,8 +83,8 @@ pub fn betweenness(projection: &Projection, sources: &[u32]) -> Vec<f64> {
             for target in present.iter().map(|at| *at as usize).filter(|at| *at as u32 != *source) {
                 let (rest, all) = (from_between[target], from_source[target]);
                 if target as u32 != between && rest != UNREACHED && from_source[between as usize] + rest == all {
-                    let through = of_source[between as usize] * of_between[target];
-                    values[between as usize] += through / of_source[target];
+                    let through = of_source[between as usize].times(of_between[target]);
+                    values[between as usize] += through.divided_by(of_source[target]);
                 }
             }
         }
@@ -93,18 +96,52 @@ pub fn betweenness(projection: &Projection, sources: &[u32]) -> Vec<f64> {
 }
 
 /// The number of shortest paths to each position, from its distances, level by level.
-fn path_counts(projection: &Projection, distances: &[u32]) -> Vec<f64> {
-    let mut counts: Vec<f64> = distances.iter().map(|distance| f64::from(u8::from(*distance == 0))).collect();
+fn path_counts(projection: &Projection, distances: &[u32]) -> Vec<Large> {
+    let first = |distance: &u32| if *distance == 0 { Large::ONE } else { Large::ZERO };
+    let mut counts: Vec<Large> = distances.iter().map(first).collect();
     let mut order: Vec<u32> = vertices(projection).filter(|at| distances[*at as usize] != UNREACHED).collect();
     order.sort_by_key(|at| distances[*at as usize]);
     for at in order {
         for &other in projection.outgoing(at) {
             if distances[other as usize] == distances[at as usize] + 1 {
-                counts[other as usize] += counts[at as usize];
+                counts[other as usize] = counts[other as usize].plus(counts[at as usize]);
             }
         }
     }
     counts
+}
+
+/// As [`betweenness`], in the time of a search from each source: Brandes' algorithm (2001) as he wrote it, with one queue.
+pub fn betweenness_by_queue(projection: &Projection, sources: &[u32]) -> Vec<f64> {
+    let mut values = vec![0.0; projection.positions()];
+    for &source in sources {
+        let depths = bfs(projection, source);
+        let (mut paths, mut order) = (vec![Large::ZERO; depths.len()], Vec::new());
+        let (mut queue, mut is_found) = (VecDeque::from([source]), vec![false; depths.len()]);
+        (paths[source as usize], is_found[source as usize]) = (Large::ONE, true);
+        let is_next = |from: u32, to: u32| depths[to as usize] == depths[from as usize] + 1;
+        while let Some(at) = queue.pop_front() {
+            order.push(at);
+            for &other in projection.outgoing(at).iter().filter(|other| is_next(at, **other)) {
+                paths[other as usize] = paths[other as usize].plus(paths[at as usize]);
+                if !std::mem::replace(&mut is_found[other as usize], true) {
+                    queue.push_back(other);
+                }
+            }
+        }
+        let mut dependencies = vec![0.0; depths.len()];
+        for &at in order.iter().skip(1).rev() {
+            let next = projection.outgoing(at).iter().map(|other| *other as usize);
+            let next = next.filter(|other| is_next(at, *other as u32));
+            dependencies[at as usize] =
+                next.map(|other| paths[at as usize].divided_by(paths[other]) * (1.0 + dependencies[other])).sum();
+            values[at as usize] += dependencies[at as usize];
+        }
+    }
+    if !projection.is_directed() {
+        values.iter_mut().for_each(|value| *value /= 2.0);
+    }
+    values
 }
 
 /// The closeness of Wasserman and Faust and the sum of inverse distances of each position, by a search from each vertex.

@@ -4,11 +4,13 @@
 //!
 //! | file | verifies |
 //! |---|---|
+//! | `large` | nothing: it has numbers of paths that no double holds |
 //! | `centrality`, `community`, `paths`, `similarity`, `structure` | the algorithms of these kinds |
 //! | [`sampling`] | samples of neighbors |
 
 mod centrality;
 mod community;
+mod large;
 mod paths;
 pub mod sampling;
 mod similarity;

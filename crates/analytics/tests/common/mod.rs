@@ -198,3 +198,18 @@ pub fn assert_near(found: &[f64], expected: &[f64], what: &str) {
         assert!(one == other || (one - other).abs() <= 1e-12 * other.abs(), "{what} at {at}: {one}, expected {other}");
     }
 }
+
+/// An undirected projection of vertices `0..vertices` and edges between them, which a bulk load puts into a graph. Positions are in the order of
+/// these numbers if the graph has one tablet.
+pub fn unweighted(vertices: usize, edges: &[(i64, i64)]) -> Projection {
+    let store = Arc::new(Store::new(&StoreOptions { tablet_count: 1, ..StoreOptions::default() }));
+    let catalog = store.catalog();
+    let (label, along) = (catalog.intern_label_text("vertex"), catalog.intern_label_text("edge"));
+    let manager = TransactionManager::new(store);
+    let mut load = manager.bulk_load().unwrap();
+    let ids = load.vertices(label, vertices, None, &[]).unwrap();
+    let ends: Vec<_> = edges.iter().map(|(from, to)| (ids[*from as usize], ids[*to as usize])).collect();
+    load.edges(along, &ends, None, &[]).unwrap();
+    load.finish().unwrap();
+    project(&manager, &all(Orientation::Undirected, None), &Team::alone())
+}
