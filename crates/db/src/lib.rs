@@ -33,6 +33,7 @@
 //! | [`QueryGauges`] | `gauges` | nothing of this crate |
 //! | scripts | [`script`] | `transaction`, `retry` |
 //! | services of `call()` | [`services`] | `management`, `schema`, `upsert`, `durability` |
+//! | Arrow (feature `arrow`) | `arrow` | `query`, `algorithms`, `bulk`, `upsert` |
 //! | loading | `bulk`, `load_sink`, `upsert`, `files` | `state` |
 //! | directories, homes | `home`, `open_home`, `durable_options`, `columns`, `recovery`, `durability`, `backup`, `inspect`, `verify` | `options`, `state` |
 
@@ -40,6 +41,8 @@
 #![warn(missing_docs)]
 
 mod algorithms;
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod backup;
 mod bulk;
 mod changes;
@@ -71,7 +74,7 @@ mod verify;
 
 pub use algorithms::AlgorithmRows;
 pub use backup::{backup, list_backups, restore};
-pub use bulk::{LoadOptions, LoadProgress, LoadReport};
+pub use bulk::{LoadOptions, LoadProgress, LoadReport, RejectedRow};
 pub use changes::{ChangeLine, Changes, read_changes};
 pub use durability::{Durability, Location, LogReport};
 pub use gauges::{QueryFigures, QueryGauges};
@@ -150,3 +153,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/algorithms.md")]
 struct AlgorithmsPage;
+
+/// The examples in Rust of the page about Arrow.
+#[cfg(all(doctest, feature = "arrow"))]
+#[doc = include_str!("../../../docs/arrow.md")]
+struct ArrowPage;
