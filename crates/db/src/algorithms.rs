@@ -110,6 +110,12 @@ impl AlgorithmRows {
         self.output.columns.iter().map(|column| column.name).collect()
     }
 
+    /// The columns of all rows, and the transaction that the algorithm has read.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn into_output(self) -> (Transaction, Output) {
+        (self.transaction, self.output)
+    }
+
     fn vertex_ids(&self, vertices: &[VertexId]) -> Result<Vec<Value>> {
         let mut ids = Vec::with_capacity(vertices.len());
         self.transaction.view().vertex_user_ids(vertices, &mut ids)?;

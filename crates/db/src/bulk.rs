@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mangrove_graph::{Catalog, Draw, Error, KeyId, LabelSetId, Purpose, Result, Value, VertexId};
 use mangrove_load::{EdgeBatch, LoadSink, VertexBatch};
-pub use mangrove_load::{LoadOptions, LoadProgress, LoadReport};
+pub use mangrove_load::{LoadOptions, LoadProgress, LoadReport, RejectedRow};
 use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue};
 use mangrove_txn::BulkLoad;
 use smol_str::SmolStr;
@@ -20,6 +20,14 @@ pub(crate) fn load(
     options: &LoadOptions,
     progress: &mut dyn FnMut(LoadProgress<'_>),
 ) -> Result<LoadReport> {
+    load_with(inner, |sink| mangrove_load::load(files, options, sink, progress))
+}
+
+/// Loads into the empty graph what `load` hands to the sink.
+pub(crate) fn load_with(
+    inner: &DatabaseState,
+    load: impl FnOnce(&mut dyn LoadSink) -> Result<LoadReport>,
+) -> Result<LoadReport> {
     if !inner.manager.store().is_empty() {
         return Err(Error::invalid(
             "the graph is not empty, or was not once, and a plain load needs one that was never written to: add to it, \
@@ -29,7 +37,7 @@ pub(crate) fn load(
     }
     let held = inner.budget.account(Purpose::Loads);
     let mut sink = BulkSink { load: inner.manager.bulk_load()?, held };
-    let report = mangrove_load::load(files, options, &mut sink, progress)?;
+    let report = load(&mut sink)?;
     sink.load.finish()?;
     Ok(report)
 }

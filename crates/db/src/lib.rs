@@ -34,6 +34,7 @@
 //! | [`Epoch`] | `sampling` | `state`, `transaction` |
 //! | scripts | [`script`] | `transaction`, `retry` |
 //! | services of `call()` | [`services`] | `management`, `schema`, `upsert`, `durability` |
+//! | Arrow (feature `arrow`) | `arrow` | `query`, `algorithms`, `bulk`, `upsert` |
 //! | loading | `bulk`, `load_sink`, `upsert`, `files` | `state` |
 //! | directories, homes | `home`, `open_home`, `durable_options`, `columns`, `recovery`, `durability`, `backup`, `inspect`, `verify` | `options`, `state` |
 
@@ -41,6 +42,8 @@
 #![warn(missing_docs)]
 
 mod algorithms;
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod backup;
 mod bulk;
 mod changes;
@@ -73,7 +76,7 @@ mod verify;
 
 pub use algorithms::AlgorithmRows;
 pub use backup::{backup, list_backups, restore};
-pub use bulk::{LoadOptions, LoadProgress, LoadReport};
+pub use bulk::{LoadOptions, LoadProgress, LoadReport, RejectedRow};
 pub use changes::{ChangeLine, Changes, read_changes};
 pub use durability::{Durability, Location, LogReport};
 pub use gauges::{QueryFigures, QueryGauges};
@@ -153,3 +156,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/algorithms.md")]
 struct AlgorithmsPage;
+
+/// The examples in Rust of the page about Arrow.
+#[cfg(all(doctest, feature = "arrow"))]
+#[doc = include_str!("../../../docs/arrow.md")]
+struct ArrowPage;

@@ -480,6 +480,19 @@ impl Transaction {
         self.whole(|| mangrove_load::load(files, options, &mut TransactionSink::new(&self.transaction), &mut |_| {}))
     }
 
+    /// Inserts the elements of tables as writes of this transaction. Fails for an id that exists already.
+    #[cfg(feature = "arrow")]
+    pub fn load_arrow(
+        &self,
+        tables: Vec<crate::arrow::ArrowTable<'_>>,
+        options: &LoadOptions,
+        progress: &mut dyn FnMut(crate::LoadProgress<'_>),
+    ) -> Result<LoadReport> {
+        let tables = crate::arrow::sources(tables)?;
+        let sink = &mut TransactionSink::new(&self.transaction);
+        self.whole(|| mangrove_load::load_tables(tables, options, sink, progress))
+    }
+
     /// Makes all writes visible at once. If results are still being read, the transaction is rolled back instead.
     pub fn commit(self) -> Result<CommitInfo> {
         let transaction = Arc::try_unwrap(self.transaction).map_err(|held| {

@@ -1,4 +1,4 @@
-//! Loads files of vertices and edges into a graph, and writes a graph to files.
+//! Loads files of vertices and edges into a graph, or tables of a program, and writes a graph to files.
 //!
 //! [`load`](fn@load) reads tables (CSV and similar formats, with typed headers or a [`Mapping`]; Parquet), GraphSON,
 //! JSON lines and GraphML, compressed or not. It hands batches of elements to a [`LoadSink`]. [`export`](mod@export)
@@ -15,6 +15,7 @@
 //! | `input` | files as bytes; text cut into rows and fields | – |
 //! | `values` | ids, types of columns, dates, typed JSON | – |
 //! | `sink` | the trait of the receiving side, batches, and how elements are recognized | – |
+//! | `source` | tables that a program hands over instead of files | – |
 //! | `mapping`, `options`, `progress` | what the caller says, and what the caller is told | the above |
 //! | `parquet` | columns of Parquet files, decoded within bounds | `input`, `values` |
 //! | `plan` | the files of a load and what each column is for; made before a row is read | the above |
@@ -26,6 +27,8 @@
 //! The invariants `LOAD-n` stand in the headers of the modules that own them: LOAD-1 and LOAD-2 in `state`, LOAD-3 in
 //! `load::order`, LOAD-4 in `parallel`, LOAD-5 in [`mod@export`], LOAD-6 in `values::file_id`, LOAD-7 in
 //! `plan::identities`.
+//!
+//! [`load_tables`] loads rows that a program has in memory, or makes.
 //!
 //! Not here: finding elements that are in the graph already, which the sink does; Arrow. Parquet is the feature
 //! `parquet`.
@@ -45,16 +48,18 @@ mod parquet;
 mod plan;
 mod progress;
 mod sink;
+mod source;
 mod state;
 mod table;
 mod values;
 
 pub use input::ELEMENT_BYTES_MAX_DEFAULT;
-pub use load::{ColumnReport, DryRun, TableReport, dry_run, load};
+pub use load::{ColumnReport, DryRun, TableReport, dry_run, load, load_tables};
 pub use mapping::Mapping;
 pub use options::{FileGroup, LoadFormat, LoadOptions, MAX_REJECTS_DEFAULT};
-pub use progress::{FileReport, LoadProgress, LoadReport, TextColumn, UpsertCounts};
+pub use progress::{FileReport, LoadProgress, LoadReport, REJECTS_REPORTED_MAX, RejectedRow, TextColumn, UpsertCounts};
 pub use sink::{
     Cardinality, EdgeBatch, EdgeIdentity, ElementKey, LoadSink, MultiPropertyRow, PropertyColumn, UpsertKeys, Upserted,
     ValueWithMeta, VertexBatch, VertexIdentity, rows,
 };
+pub use source::{RowSource, SourceBatch, SourceElements, SourceLabel, SourceProperty, SourceTable};

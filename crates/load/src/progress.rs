@@ -79,6 +79,20 @@ pub struct TextColumn {
     pub sample: String,
 }
 
+/// The most rows in [`LoadReport::rejected`].
+pub const REJECTS_REPORTED_MAX: usize = 1000;
+
+/// A row that was not loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RejectedRow {
+    /// The file, or the name of the table.
+    pub path: PathBuf,
+    /// Its line; in files without lines and in tables of programs, the number of the row, from 1 on.
+    pub line: u64,
+    /// Why it was not loaded.
+    pub reason: String,
+}
+
 /// The result of a load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadReport {
@@ -90,6 +104,8 @@ pub struct LoadReport {
     pub upserts: UpsertCounts,
     /// Rows rejected.
     pub rejects: u64,
+    /// The first rejected rows, at most [`REJECTS_REPORTED_MAX`].
+    pub rejected: Vec<RejectedRow>,
     /// Each file, in the order given.
     pub files: Vec<FileReport>,
     /// Files in the given folders that were not loaded, because the mapping skips them or has no rule for them, or

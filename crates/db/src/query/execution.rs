@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use mangrove_flow::schedule::TURN_NANOS;
 use mangrove_flow::{Leftovers, NodeRuntime, Progress, QueryControl, Wake};
+#[cfg(feature = "arrow")]
+use mangrove_graph::GraphView;
 use mangrove_graph::{Error, Result, TraversalMetrics, Value};
 use mangrove_steps::{ExecutionContext, Meter, Rows, SideEffects, Sizes, check_results, detach};
 use smol_str::SmolStr;
@@ -24,6 +26,8 @@ pub(crate) struct Execution {
     instance: Option<Box<PlanInstance>>,
     /// True if results are kept until the query is over, so that the query is charged for them.
     keeps_results: bool,
+    /// True if elements that are results themselves stay ids, and map entries stay entries. Elements inside are detached.
+    leaves_elements: bool,
     /// How executors may help; `None` if they may not, or do already.
     helping: Option<Helping>,
     /// The time at which the query was first looked at as one that may be heavy; 0 before.
@@ -79,6 +83,7 @@ impl Execution {
             planned,
             instance: Some(instance),
             keeps_results: false,
+            leaves_elements: false,
             helping: None,
             looked_at_nanos: 0,
             gauges: None,
@@ -148,6 +153,19 @@ impl Execution {
         Execution { keeps_results, ..self }
     }
 
+    /// From here on, elements that are results themselves stay ids, to be read through [`Execution::view`]. Elements inside
+    /// collections are detached as the caller of a turn says.
+    #[cfg(feature = "arrow")]
+    pub fn leave_elements(&mut self) {
+        self.leaves_elements = true;
+    }
+
+    /// The graph as the query sees it, until the query is complete.
+    #[cfg(feature = "arrow")]
+    pub fn view(&self) -> Option<&dyn GraphView> {
+        Some(&*self.instance.as_ref()?.runtime.context()?.view)
+    }
+
     /// Does about `quota` units of work, or runs until there are results. A query that is complete releases its
     /// transaction, and must get no further turn.
     pub fn turn(&mut self, quota: usize, materialize: Materialize) -> Result<TurnOutcome> {
@@ -167,7 +185,7 @@ impl Execution {
             Progress::Idle => Err(Error::bug("the dataflow has stopped before its end: an end-of-stream is missing")),
             Progress::Results => match instance.runtime.take_results() {
                 Some(rows) => {
-                    let results = results(rows, &instance.runtime, materialize)?;
+                    let results = results(rows, &instance.runtime, materialize, self.leaves_elements)?;
                     if self.keeps_results {
                         instance.runtime.control().charge(bytes(&results))?;
                     }
@@ -306,13 +324,34 @@ pub(crate) fn bytes(results: &[(Value, u64)]) -> u64 {
     (size_of_val(results) + pointed_to) as u64
 }
 
-fn results(rows: Rows, runtime: &NodeRuntime<Rows>, materialize: Materialize) -> Result<Vec<(Value, u64)>> {
+/// Returns true if all values are vertices, or all are edges.
+fn are_elements(values: &[Value]) -> bool {
+    values.iter().all(|value| matches!(value, Value::Vertex(_)))
+        || values.iter().all(|value| matches!(value, Value::Edge(_)))
+}
+
+fn results(
+    rows: Rows,
+    runtime: &NodeRuntime<Rows>,
+    materialize: Materialize,
+    leaves_elements: bool,
+) -> Result<Vec<(Value, u64)>> {
     let Rows { objects, bulk, .. } = rows;
     let values = objects.into_values();
     check_results(&values, runtime.control())?;
     let context = runtime.context().ok_or_else(|| Error::bug("a query has its context until it is complete"))?;
     let values = match materialize.detail(context.writer.is_none()) {
         None => values,
+        Some(_) if leaves_elements && are_elements(&values) => values,
+        Some(detail) if leaves_elements && values.iter().all(|value| matches!(value, Value::Entry(_))) => {
+            let parts = values.iter().flat_map(|value| match value {
+                Value::Entry(entry) => vec![entry.0.clone(), entry.1.clone()],
+                _ => Vec::new(),
+            });
+            let mut parts =
+                detach(parts.collect(), &*context.view, detail, &mut Meter::new(runtime.control()))?.into_iter();
+            std::iter::from_fn(|| Some(Value::Entry(Arc::new((parts.next()?, parts.next()?))))).collect()
+        }
         Some(detail) => detach(values, &*context.view, detail, &mut Meter::new(runtime.control()))?,
     };
     Ok(match bulk {

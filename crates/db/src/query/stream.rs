@@ -75,6 +75,28 @@ impl ResultStream {
         }
     }
 
+    /// Leaves elements that are results themselves as ids, to be read through [`ResultStream::view`], unless results have only
+    /// their ids and labels. Map entries stay entries.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn leave_elements(&mut self) {
+        if self.materialize == Materialize::Tokens {
+            return;
+        }
+        self.materialize = Materialize::Properties;
+        if let StreamState::Running(execution) = &mut self.state {
+            execution.leave_elements();
+        }
+    }
+
+    /// The graph as the query sees it, until the query is complete.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn view(&self) -> Option<&dyn mangrove_graph::GraphView> {
+        match &self.state {
+            StreamState::Running(execution) => execution.view(),
+            StreamState::Over => None,
+        }
+    }
+
     /// All results, each as often as it occurs.
     pub fn collect(self) -> Result<Vec<Value>> {
         let mut all = Vec::new();

@@ -55,8 +55,18 @@ pub(crate) fn of(
     }
     document::load_vertices(&mut ctx, listing)?;
     document::load_edges(&mut ctx, listing)?;
+    drop(ctx);
     labels.vertices.extend(of_columns.vertices);
     labels.edges.extend(of_columns.edges);
+    let FoundLabels { vertices, edges } = constants(plans);
+    labels.vertices.extend(vertices);
+    labels.edges.extend(edges);
+    Ok(labels)
+}
+
+/// The labels that all rows of a table have.
+pub(crate) fn constants(plans: &[TablePlan]) -> FoundLabels {
+    let mut labels = FoundLabels::default();
     for plan in plans {
         match &plan.rows {
             RowsPlan::Vertices(plan) => {
@@ -66,7 +76,7 @@ pub(crate) fn of(
             RowsPlan::Values(_) => {}
         }
     }
-    Ok(labels)
+    labels
 }
 
 /// The labels of a label set.

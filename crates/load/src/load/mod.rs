@@ -6,4 +6,4 @@ mod labels;
 mod order;
 
 pub use dry_run::{ColumnReport, DryRun, TableReport, dry_run};
-pub use order::load;
+pub use order::{load, load_tables};

@@ -21,9 +21,10 @@ use super::labels::{self, FoundLabels};
 use crate::document;
 use crate::input::in_file;
 use crate::options::LoadOptions;
-use crate::plan::{Identities, Listing, RowsPlan, TablePlan, UserIds, plan_tables};
+use crate::plan::{Identities, LabelPlan, Listing, RowsPlan, TablePlan, UserIds, plan_source, plan_tables};
 use crate::progress::{LoadProgress, LoadReport, UpsertCounts};
-use crate::sink::LoadSink;
+use crate::sink::{LoadSink, UpsertKeys};
+use crate::source::SourceTable;
 use crate::state::{LoadContext, Rejects};
 use crate::table;
 
@@ -85,14 +86,76 @@ pub(crate) fn load_seeing(
     each_table(&mut ctx, &plans, TablePass { vertices: false, chosen_ids: true })?;
     document::load_edges(&mut ctx, &listing)?;
     each_table(&mut ctx, &plans, TablePass { vertices: false, chosen_ids: false })?;
+    report(ctx, listing.skipped, begin, options)
+}
+
+/// Loads tables that a program hands over into a sink. An edge may name vertices of any of the tables by their ids, whatever the
+/// order of the tables, and each table is read once. Of the options, those about files have no effect.
+///
+/// # Errors
+///
+/// `InvalidArgument` if a table names a column that it does not have, and as those of [`load`].
+pub fn load_tables<'a>(
+    tables: Vec<SourceTable<'a>>,
+    options: &LoadOptions,
+    sink: &'a mut dyn LoadSink,
+    progress: &'a mut dyn FnMut(LoadProgress<'_>),
+) -> Result<LoadReport> {
+    let begin = (options.clock)();
+    let paths: Vec<PathBuf> = tables.iter().map(|table| PathBuf::from(&table.name)).collect();
+    let plan = |(at, table): (usize, &SourceTable<'a>)| plan_source(at, table).map_err(in_file(&paths[at]));
+    let plans = tables.iter().enumerate().map(plan).collect::<Result<Vec<_>>>()?;
+    let identities = match &options.upsert {
+        None => None,
+        Some(keys) => Some(identities_of_sources(keys, &plans)?),
+    };
+    let rejects = Rejects::new(options.rejects.clone(), options.max_rejects);
+    let mut ctx = LoadContext::new(sink, progress, rejects, &paths, identities, options);
+    for (at, table) in tables.into_iter().enumerate() {
+        ctx.expect_source(at, table.bytes);
+        ctx.sources.push(Some(table.rows));
+    }
+    // LOAD-3
+    for vertices in [true, false] {
+        for chosen_ids in [true, false] {
+            each_table(&mut ctx, &plans, TablePass { vertices, chosen_ids })?;
+        }
+    }
+    report(ctx, Vec::new(), begin, options)
+}
+
+/// How an upsert recognizes the elements of tables, which are read once: if all labels are constants, a key for another label is
+/// refused before anything is read.
+fn identities_of_sources(keys: &UpsertKeys, plans: &[TablePlan]) -> Result<Identities> {
+    let identities = Identities::of_upsert(keys, plans, None)?;
+    let label = |plan: &TablePlan| match &plan.rows {
+        RowsPlan::Vertices(plan) => plan.label.clone(),
+        RowsPlan::Edges(plan) => plan.label.clone(),
+        RowsPlan::Values(_) => LabelPlan::default(),
+    };
+    if identities.has_keys() && plans.iter().all(|plan| label(plan).column.is_none()) {
+        let FoundLabels { vertices, edges } = labels::constants(plans);
+        identities.check_labels(&vertices, &edges)?;
+    }
+    Ok(identities)
+}
+
+/// Ends a load.
+fn report(
+    mut ctx: LoadContext<'_>,
+    skipped: Vec<PathBuf>,
+    begin: std::time::Duration,
+    options: &LoadOptions,
+) -> Result<LoadReport> {
     ctx.rejects.finish()?;
     Ok(LoadReport {
         vertices: ctx.files.iter().map(|file| file.vertices).sum(),
         edges: ctx.files.iter().map(|file| file.edges).sum(),
         upserts: UpsertCounts::sum(&ctx.files),
         rejects: ctx.rejects.count(),
+        rejected: ctx.rejects.take_first(),
         files: ctx.files,
-        skipped: listing.skipped,
+        skipped,
         seconds: (options.clock)().saturating_sub(begin).as_secs_f64(),
     })
 }

@@ -10,11 +10,13 @@
 //! | `layout` | separators, quotes, and the names of columns |
 //! | `header` | what the names in a header mean |
 //! | `draft` | the plan of one file, from header and rule |
+//! | `given` | the plan of a table that a program hands over |
 //! | `tables` | the plans of all files, which refer to each other's id spaces |
 //! | `table_plan` | the form of a plan |
 //! | `identities` | by what an upsert recognizes elements |
 
 mod draft;
+mod given;
 mod header;
 mod identities;
 mod layout;
@@ -22,6 +24,7 @@ mod listing;
 mod table_plan;
 mod tables;
 
+pub(crate) use given::plan_source;
 pub(crate) use header::is_plain_name;
 pub(crate) use identities::{Identities, key_text};
 pub(crate) use listing::Listing;

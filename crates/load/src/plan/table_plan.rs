@@ -44,6 +44,8 @@ pub(crate) enum TableForm {
     /// In columns.
     #[cfg(feature = "parquet")]
     Parquet(std::sync::Arc<crate::parquet::ParquetFile>),
+    /// As values that a program hands over.
+    Source,
 }
 
 impl TableForm {

@@ -17,6 +17,7 @@ use crate::options::LoadOptions;
 use crate::plan::{GLOBAL_SPACE, Identities};
 use crate::progress::{FileReport, LoadProgress};
 use crate::sink::{ElementKey, LoadSink, Upserted, VertexIdentity};
+use crate::source::RowSource;
 use crate::values::FileId;
 
 /// Rows between two calls of the progress callback.
@@ -39,6 +40,8 @@ pub(crate) struct LoadContext<'a> {
     /// Values that wait for their vertices.
     pub(crate) owned: OwnedValues,
     pub(crate) rejects: Rejects,
+    /// By file, the rows that a program hands over, until they are read.
+    pub(crate) sources: Vec<Option<Box<dyn RowSource + 'a>>>,
     pub(crate) files: Vec<FileReport>,
     /// True for an upsert.
     pub(crate) upsert: bool,
@@ -87,6 +90,7 @@ impl<'a> LoadContext<'a> {
             identities: identities.unwrap_or_default(),
             owned: OwnedValues::default(),
             rejects,
+            sources: Vec::new(),
             files: files.iter().map(report).collect(),
             threads: options.threads,
             element_bytes_max: options.element_bytes_max,
@@ -95,6 +99,12 @@ impl<'a> LoadContext<'a> {
             bytes_done: 0,
             rows: 0,
         }
+    }
+
+    /// Announces the pass over a table of a program, which has about so many bytes.
+    pub(crate) fn expect_source(&mut self, file: usize, bytes: u64) {
+        self.sizes[file] = bytes;
+        self.bytes_total += bytes;
     }
 
     /// Announces a pass over a file, which adds its size to the total.

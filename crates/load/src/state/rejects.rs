@@ -13,6 +13,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::input::unpacked_name;
+use crate::progress::{REJECTS_REPORTED_MAX, RejectedRow};
 use hashbrown::hash_map::Entry;
 use hashbrown::{HashMap, HashSet};
 use mangrove_graph::{Error, ErrorKind, Result};
@@ -30,6 +31,8 @@ pub(crate) struct Rejects {
     headers: HashMap<usize, Vec<u8>>,
     count_max: u64,
     count: u64,
+    /// The first ones, for the report.
+    first: Vec<RejectedRow>,
     /// The rows (file, line) that a later pass over the same file skips.
     rows: HashSet<(usize, u64)>,
 }
@@ -43,6 +46,7 @@ impl Rejects {
             headers: HashMap::new(),
             count_max,
             count: 0,
+            first: Vec::new(),
             rows: HashSet::new(),
         }
     }
@@ -50,6 +54,11 @@ impl Rejects {
     /// How many rows were rejected.
     pub(crate) fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Takes the first rejected rows.
+    pub(crate) fn take_first(&mut self) -> Vec<RejectedRow> {
+        std::mem::take(&mut self.first)
     }
 
     /// Returns true if an earlier pass rejected this row as a whole.
@@ -70,6 +79,9 @@ impl Rejects {
     /// LOAD-2: rejects a row. Fails if there are too many.
     pub(crate) fn add(&mut self, path: &Path, line: u64, reason: &str, row: &[u8]) -> Result<()> {
         self.count += 1;
+        if self.first.len() < REJECTS_REPORTED_MAX {
+            self.first.push(RejectedRow { path: path.to_owned(), line, reason: reason.to_owned() });
+        }
         self.write(path, line, reason, row)?;
         if self.count <= self.count_max {
             return Ok(());

@@ -27,6 +27,7 @@ pub(crate) fn infer_types(ctx: &mut LoadContext<'_>, plan: &mut TablePlan) -> Re
         TableForm::Text(form) => text_rows::infer_types(ctx, plan, &form),
         #[cfg(feature = "parquet")]
         TableForm::Parquet(_) => Err(Error::bug("a Parquet file says the types of its columns")),
+        TableForm::Source => Err(Error::bug("the values of a program have types")),
     }
 }
 
@@ -85,6 +86,7 @@ fn each_row(
         TableForm::Text(form) => text_rows::each_batch(ctx, plan, form, take)?,
         #[cfg(feature = "parquet")]
         TableForm::Parquet(file) => super::parquet::each_batch(ctx, plan, file, take)?,
+        TableForm::Source => super::source::each_batch(ctx, plan, take)?,
     }
     ctx.end_pass(&pass);
     Ok(())

@@ -1,15 +1,14 @@
 //! The rows of Parquet files, parsed by several threads: a row group is a job, and a few thousand rows are a batch.
 
-use mangrove_graph::{Result, UserId, Value};
-use smol_str::SmolStr;
+use mangrove_graph::Result;
 
-use super::row::{ParsedRows, RejectReason, RowFields, RowId, TableRow, kind_of, not_an_id, not_of_type, read_row};
-use crate::export::scalar_text;
+use super::row::{ParsedRows, TableRow, read_row};
+use super::stored::{StoredColumns, StoredFields};
 use crate::parallel::{Deliver, in_order};
 use crate::parquet::{PageBudget, ParquetCell, ParquetColumn, ParquetField, ParquetFile, damaged, guarded};
-use crate::plan::{IdPlan, LabelPlan, PropertyPlan, RowsPlan, TablePlan};
+use crate::plan::{LabelPlan, RowsPlan, TablePlan};
 use crate::state::LoadContext;
-use crate::values::{ColumnType, list_items};
+use crate::values::ColumnType;
 
 /// The most rows of one batch.
 const ROWS_MAX: u64 = 4 * 1024;
@@ -101,7 +100,7 @@ fn read_group(
         }
         let mut batch = ParsedRows::default();
         for row in 0..count as usize {
-            let fields = StoredFields { plan, fields: &file.fields, columns: &columns, row };
+            let fields = StoredFields { plan, names: &file.fields[..], columns: &columns, row };
             let cells = Ok(read_row(plan, &fields, &mut batch.values));
             batch.rows.push(TableRow { line: job.rows_before + done + row as u64 + 1, raw: 0..0, cells });
         }
@@ -115,107 +114,12 @@ fn read_group(
     Ok(())
 }
 
-/// The fields of one row.
-struct StoredFields<'r> {
-    plan: &'r TablePlan,
-    fields: &'r [ParquetField],
-    columns: &'r [Vec<ParquetCell>],
-    row: usize,
-}
-
-impl StoredFields<'_> {
-    /// The value of a column; [`Value::Null`] if there is none.
-    fn cell(&self, column: usize) -> Result<&Value, RejectReason> {
-        let name = &self.fields[column].name;
-        let cell = self.columns[column].get(self.row).ok_or_else(|| format!("the column '{name}' was not read"))?;
-        match cell {
-            Ok(Value::String(text)) if self.plan.nulls.iter().any(|null| *null == **text) => Ok(&Value::Null),
-            Ok(value) => Ok(value),
-            Err(reason) => Err(format!("the value in the column '{name}' cannot be kept: {reason}")),
-        }
+impl StoredColumns for [ParquetField] {
+    fn name(&self, column: usize) -> &str {
+        &self[column].name
     }
 
-    /// Returns true if the file gives a column this type.
     fn is_natural(&self, column: usize, kind: &ColumnType) -> bool {
-        self.fields[column].shape.as_ref().is_ok_and(|shape| shape.kind == *kind)
+        self[column].shape.as_ref().is_ok_and(|shape| shape.kind == *kind)
     }
-}
-
-impl RowFields for StoredFields<'_> {
-    fn value(&self, property: &PropertyPlan) -> Result<Value, RejectReason> {
-        let (value, kind) = (self.cell(property.column)?, kind_of(property));
-        if *value == Value::Null || self.is_natural(property.column, kind) {
-            return Ok(value.clone());
-        }
-        convert(value, kind).ok_or_else(|| not_of_type(&text_of(value), property))
-    }
-
-    fn id(&self, id: &IdPlan) -> Result<Option<RowId>, RejectReason> {
-        let value = self.cell(id.column)?;
-        let found = match (value, &id.kind) {
-            (Value::Null, _) => return Ok(None),
-            (Value::String(text), None) => Some(RowId::of_text(text)),
-            (value, None) => plain_id(value),
-            (value, Some(kind)) => convert(value, kind).and_then(|value| RowId::of_value(&value)),
-        };
-        let kind = id.kind.as_ref().unwrap_or(&ColumnType::Id);
-        found.map(Some).ok_or_else(|| not_an_id(&text_of(value), kind))
-    }
-
-    fn text(&self, column: usize) -> Result<Option<SmolStr>, RejectReason> {
-        Ok(match self.cell(column)? {
-            Value::Null => None,
-            Value::List(items) => {
-                let texts: Vec<String> = items.iter().map(text_of).collect();
-                Some(texts.join(";").into())
-            }
-            value => Some(text_of(value).into()),
-        })
-    }
-
-    fn keys(&self, column: usize, separator: Option<char>) -> Vec<SmolStr> {
-        match (self.cell(column), separator) {
-            (Ok(Value::Null) | Err(_), _) => Vec::new(),
-            (Ok(Value::List(items)), _) => items.iter().map(|item| text_of(item).into()).collect(),
-            (Ok(Value::String(text)), Some(separator)) => {
-                list_items(text, separator).map(|item| SmolStr::from(item.trim())).collect()
-            }
-            (Ok(value), _) => vec![text_of(value).into()],
-        }
-    }
-}
-
-/// The id that a value is, if the plan gives no type. Floats count if they are whole: other tools write a column of
-/// whole numbers as floats if some are missing.
-fn plain_id(value: &Value) -> Option<RowId> {
-    let whole = match value {
-        Value::I8(number) => i64::from(*number),
-        Value::I16(number) => i64::from(*number),
-        Value::I32(number) => i64::from(*number),
-        Value::F64(number) if number.fract() == 0.0 && number.abs() < 9e15 => *number as i64,
-        other => return RowId::of_value(other),
-    };
-    RowId::of_value(&UserId::int(whole).to_value())
-}
-
-/// Converts a value to a type: a text as the field of a text table is read, another value by way of its text.
-fn convert(value: &Value, kind: &ColumnType) -> Option<Value> {
-    Some(match (value, kind) {
-        (Value::List(items), ColumnType::List(element, _)) => {
-            Value::list(items.iter().map(|item| convert(item, element)).collect::<Option<_>>()?)
-        }
-        (Value::String(text), kind) => kind.parse(text)?,
-        (value, ColumnType::Any) => value.clone(),
-        (Value::Bytes(bytes), ColumnType::Bytes) => Value::Bytes(bytes.clone()),
-        (Value::Bytes(bytes), kind) => kind.parse(std::str::from_utf8(bytes).ok()?)?,
-        (Value::DateTime(time), ColumnType::DateTime(_)) => Value::DateTime(*time),
-        (Value::DateTime(time), ColumnType::Millis(_)) => Value::I64(time.epoch_millis()?),
-        (Value::List(_) | Value::Map(_), _) => return None,
-        (value, kind) => kind.parse(&text_of(value))?,
-    })
-}
-
-/// A value as the text of a field.
-fn text_of(value: &Value) -> String {
-    scalar_text(value)
 }
