@@ -16,6 +16,7 @@ a block starts runs until the page starts the next one. By its language, a block
   yaml               parsed; programs, ports, probes and variables of Kubernetes objects are compared with the program
   json               parsed, as a whole or one value a line
   sh with docker     compared with the image; run only by `make test-full`, if Docker runs
+  pycon              run by the tests of the Python package (bindings/python/tests/test_documentation.py)
   others             an illustration, not run
 
 Comments before a block, invisible on the page, change that:
@@ -46,7 +47,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = ROOT / "target"
 SECONDS_MAX = 60
-ILLUSTRATIONS = {"", "text", "sql", "promql", "xml"}
+ILLUSTRATIONS = {"", "text", "sql", "promql", "xml", "pycon"}
 COMMENT = re.compile(r"<!--\s*(not run|setup|each line|check|file)\s*(?::\s*(.*?))?\s*-->", re.DOTALL)
 # A comment, a code fence, or the text between; other text ends the reach of comments.
 TOKEN = re.compile(r"<!--.*?-->|^( *)```([\w+-]*)[^\n]*\n(.*?)^ *```[^\S\n]*$", re.DOTALL | re.MULTILINE)

@@ -1,21 +1,26 @@
 //! The database, and prepared queries.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
+use mangrove::arrow::{CsrOptions, ElementColumns, RecordBatch};
 use mangrove::script::Script;
-use mangrove::{Database, DatabaseOptions, MemoryBudget, Prepared, QueryOptions, TransactionOptions};
+use mangrove::{Database, DatabaseOptions, MemoryBudget, Prepared, QueryGauges, QueryOptions, TransactionOptions};
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_gremlin::{Parameters, ProfileTable};
 use parking_lot::{Mutex, RwLock};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyDict, PyTuple};
 
+use crate::algorithms;
 use crate::errors::raised;
 use crate::from_python::parameters;
+use crate::loading::{self, GivenLoad, GivenTable};
 use crate::options::{PyCanceller, RunOptions, isolation};
 use crate::process::{OfProcess, detached};
 use crate::results::{PyResults, Reading, ReadingCell, end_all};
 use crate::server::PyServer;
+use crate::table::{PyTable, arrow_options};
 use crate::transaction::{PyTransaction, TransactionCell};
 use crate::wire::{self, PyWireResults};
 
@@ -131,6 +136,13 @@ impl PyDatabase {
         let open = self.open_database(py)?;
         let reading = detached(py, || Ok(open.remember(query.run(&open.get()?, parameters, &options)?)))?;
         Ok(PyResults::new(reading, cancel))
+    }
+}
+
+pub(crate) fn element_columns(labels: Vec<String>, keys: Option<Vec<String>>) -> ElementColumns {
+    ElementColumns {
+        labels: labels.into_iter().map(Into::into).collect(),
+        keys: keys.map(|keys| keys.into_iter().map(Into::into).collect()),
     }
 }
 
@@ -293,6 +305,115 @@ impl PyDatabase {
             }
         };
         Ok(PyWireResults::new(reading))
+    }
+
+    /// Runs an algorithm of the registry on the graph as it is.
+    #[pyo3(name = "_algorithm", signature = (name, options, threads = 0, progress = None))]
+    fn algorithm(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        options: &Bound<'_, PyDict>,
+        threads: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<PyTable> {
+        let given = algorithms::given(options)?;
+        let (mut run, _) = self.options.begin(py);
+        if threads > 0 {
+            run.workers_max = threads;
+        }
+        if let Some(report) = progress {
+            let gauges = Arc::new(QueryGauges::default());
+            run.gauges = Some(gauges.clone());
+            run.interrupt = Some(algorithms::reporting(run.interrupt, gauges, report));
+        }
+        let open = self.open_database(py)?;
+        detached(py, || open.get()?.run_algorithm_with(name, &given, &run)?.into_arrow()).map(PyTable::of)
+    }
+
+    /// Loads tables of other libraries.
+    #[pyo3(name = "_load_tables")]
+    fn load_tables<'py>(
+        &self,
+        py: Python<'py>,
+        tables: Vec<GivenTable<'py>>,
+        load: GivenLoad<'py>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let open = self.open_database(py)?;
+        loading::report(py, &loading::load_tables(py, || open.get(), tables, &load)?)
+    }
+
+    /// Loads files.
+    #[pyo3(name = "_load_files")]
+    fn load_files<'py>(
+        &self,
+        py: Python<'py>,
+        files: Vec<PathBuf>,
+        load: GivenLoad<'py>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let open = self.open_database(py)?;
+        loading::report(py, &loading::load_files(py, || open.get(), &files, &load)?)
+    }
+
+    /// The properties of vertices as columns: ``id`` and one for each key; without keys also ``label``, and every key that a vertex has.
+    #[pyo3(signature = (*labels, keys = None, mixed = "error"))]
+    fn vertices(
+        &self,
+        py: Python<'_>,
+        labels: Vec<String>,
+        keys: Option<Vec<String>>,
+        mixed: &str,
+    ) -> PyResult<PyTable> {
+        let (columns, options) = (element_columns(labels, keys), arrow_options(py, mixed, false)?);
+        let open = self.open_database(py)?;
+        let (schema, batches) = detached(py, || open.get()?.begin_read()?.vertex_table(&columns, &options))?;
+        Ok(PyTable::new(schema, batches))
+    }
+
+    /// The properties of edges as columns: ``id``, ``src``, ``dst`` and one for each key; without keys also ``label``, and every key that
+    /// an edge has.
+    #[pyo3(signature = (*labels, keys = None, mixed = "error"))]
+    fn edges(&self, py: Python<'_>, labels: Vec<String>, keys: Option<Vec<String>>, mixed: &str) -> PyResult<PyTable> {
+        let (columns, options) = (element_columns(labels, keys), arrow_options(py, mixed, false)?);
+        let open = self.open_database(py)?;
+        let (schema, batches) = detached(py, || open.get()?.begin_read()?.edge_table(&columns, &options))?;
+        Ok(PyTable::new(schema, batches))
+    }
+
+    /// The graph as compressed sparse rows: tables of one column each with the ids of vertices, where rows begin, the neighbors, and
+    /// weights if there are some.
+    #[pyo3(name = "_csr", signature = (vertices, edges, undirected, weight, default_weight))]
+    fn csr(
+        &self,
+        py: Python<'_>,
+        vertices: Vec<String>,
+        edges: Vec<String>,
+        undirected: bool,
+        weight: Option<String>,
+        default_weight: Option<f64>,
+    ) -> PyResult<(PyTable, PyTable, PyTable, Option<PyTable>)> {
+        let names = |names: Vec<String>| names.into_iter().map(Into::into).collect();
+        let options = CsrOptions {
+            vertices: names(vertices),
+            edges: names(edges),
+            undirected,
+            weight: weight.map(Into::into),
+            default_weight,
+            edge_ids: false,
+        };
+        let threads = self.options.threads;
+        let open = self.open_database(py)?;
+        let csr = detached(py, || open.get()?.begin_read()?.csr(&options, threads))?;
+        let table = |name: &str, array| {
+            let batch = RecordBatch::try_from_iter([(name, array)]);
+            batch.map(PyTable::of).map_err(|error| raised(py, &Error::bug(error.to_string())))
+        };
+        Ok((
+            table("id", csr.ids)?,
+            table("indptr", csr.indptr)?,
+            table("indices", csr.indices)?,
+            csr.weights.map(|weights| table("weight", weights)).transpose()?,
+        ))
     }
 
     /// Serves the database to other programs, until the server is stopped.

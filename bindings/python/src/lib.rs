@@ -7,8 +7,10 @@
 //! | `to_python`, `from_python` | values in both directions |
 //! | `process` | what a process that was forked must not touch; Ctrl-C |
 //! | `options` | limits of queries, as Python gives them |
+//! | `table`, `capsule` | columns of Arrow, and how other libraries give and take them |
 //! | `results` | results of a query, read as they are found |
 //! | `database`, `transaction` | the handles |
+//! | `algorithms`, `loading` | graph algorithms; tables and files that are loaded |
 //! | `wire` | bytecode in, results out, as the bytes that gremlinpython reads and writes |
 //! | `server` | a server in the process, so that other programs can look in |
 //!
@@ -16,14 +18,18 @@
 
 use pyo3::prelude::*;
 
+mod algorithms;
+mod capsule;
 mod database;
 mod elements;
 mod errors;
 mod from_python;
+mod loading;
 mod options;
 mod process;
 mod results;
 mod server;
+mod table;
 mod to_python;
 mod transaction;
 mod wire;
@@ -40,6 +46,7 @@ fn _mangrove(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<transaction::PyTransaction>()?;
     module.add_class::<results::PyResults>()?;
     module.add_class::<server::PyServer>()?;
+    module.add_class::<table::PyTable>()?;
     module.add_class::<options::PyCanceller>()?;
     module.add_class::<elements::PyVertex>()?;
     module.add_class::<elements::PyEdge>()?;
@@ -47,6 +54,7 @@ fn _mangrove(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<elements::PyProperty>()?;
     module.add_class::<elements::PyPath>()?;
     module.add_class::<elements::PySubgraph>()?;
+    module.add_function(wrap_pyfunction!(algorithms::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(process::after_fork_in_child, module)?)?;
     Ok(())
 }

@@ -85,6 +85,12 @@ thread_local! {
     static IS_MAIN: Cell<Option<(bool, u32)>> = const { Cell::new(None) };
 }
 
+/// Keeps an exception that the call that is under way on this thread raises when its work has ended. Returns true.
+pub(crate) fn keep_raised(error: PyErr) -> bool {
+    RAISED.with(|raised| *raised.borrow_mut() = Some(error));
+    true
+}
+
 /// Works without the interpreter's lock. If a handler of a signal has raised something meanwhile, the call raises that, whatever the
 /// work has come to.
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
@@ -131,12 +137,6 @@ fn signals_of_this_thread() -> Interrupt {
             return false;
         }
         next.store((now + LOOK_INTERVAL).as_nanos() as u64, Ordering::Relaxed);
-        Python::attach(|py| match py.check_signals() {
-            Ok(()) => false,
-            Err(error) => {
-                RAISED.with(|raised| *raised.borrow_mut() = Some(error));
-                true
-            }
-        })
+        Python::attach(|py| py.check_signals().is_err_and(keep_raised))
     })
 }

@@ -8,15 +8,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use mangrove::ResultStream;
+use mangrove::arrow::{ArrowOptions, ArrowStream, Collected, RecordBatchReader};
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyCapsule, PyDict, PyList};
 
+use crate::capsule::export_stream;
 use crate::errors::{raised, wrong};
 use crate::process::{OfProcess, detached};
+use crate::table::{PyTable, arrow_options, converted};
 use crate::to_python::ToPython;
+
+/// A stream of record batches.
+type Batches = Box<dyn RecordBatchReader + Send>;
 
 /// Results that are being read.
 pub(crate) struct Reading {
@@ -71,6 +77,14 @@ impl Reading {
             return Ok(Some(value.clone()));
         }
         Ok(self.ready.pop_front().map(|(value, _)| value))
+    }
+
+    /// The results that were found and not read, and the query, if it is not over. Nothing is left to be read.
+    fn take(&mut self) -> Result<(VecDeque<(Value, u64)>, Option<ResultStream>)> {
+        match &self.ended {
+            Some(error) => Err(error.clone()),
+            None => Ok((std::mem::take(&mut self.ready), self.stream.take())),
+        }
     }
 
     /// Gives up the results that were not read. Reading on fails with this error.
@@ -227,6 +241,76 @@ impl PyResults {
             }
         }
         Ok(list)
+    }
+
+    /// All results that were not read, as a :class:`Table`: a column for each key of maps and for each property of elements, else one
+    /// column ``value``.
+    ///
+    /// Values that have no type of Arrow together are an error; with ``mixed="text"`` such a column becomes text. With
+    /// ``one_column=True`` all results are in one column, as structs if they are maps or elements.
+    #[pyo3(signature = (*, mixed = "error", one_column = false))]
+    fn table(&self, py: Python<'_>, mixed: &str, one_column: bool) -> PyResult<PyTable> {
+        let options = arrow_options(py, mixed, one_column)?;
+        let mut reading = self.lock(py)?;
+        let reading = &mut *reading;
+        let (schema, batches) = detached(py, || {
+            let (mut ready, stream) = reading.take()?;
+            match stream {
+                Some(stream) if ready.is_empty() => stream.collect_arrow(&options),
+                stream => {
+                    // Some were found already, to be shown or read one by one.
+                    if let Some(stream) = stream {
+                        ready.extend(stream.collect_bulked()?);
+                    }
+                    mangrove::arrow::collect(&mut Collected::new(ready.into(), None), &options)
+                }
+            }
+        })?;
+        Ok(PyTable::new(schema, batches))
+    }
+
+    /// The results as a stream of record batches, which are found as they are read. The first batch decides the types.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema);
+        let options = ArrowOptions::default();
+        let mut reading = self.lock(py)?;
+        let reading = &mut *reading;
+        let batches = detached(py, || {
+            let (mut ready, stream) = reading.take()?;
+            match stream {
+                Some(stream) if ready.is_empty() => Ok(Box::new(stream.arrow_batches(&options)?) as Batches),
+                stream => {
+                    if let Some(stream) = stream {
+                        ready.extend(stream.collect_bulked()?);
+                    }
+                    Ok(Box::new(ArrowStream::new(Collected::new(ready.into(), None), &options)?) as Batches)
+                }
+            }
+        })?;
+        export_stream(py, batches)
+    }
+
+    /// All results that were not read, as a table of pyarrow. See :meth:`table` for the options.
+    #[pyo3(signature = (**options))]
+    fn arrow<'py>(this: &Bound<'py, Self>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        converted(this.as_any(), "arrow", options)
+    }
+
+    /// All results that were not read, as a frame of pandas. See :meth:`table` for the options.
+    #[pyo3(signature = (**options))]
+    fn df<'py>(this: &Bound<'py, Self>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        converted(this.as_any(), "df", options)
+    }
+
+    /// All results that were not read, as a frame of polars. See :meth:`table` for the options.
+    #[pyo3(signature = (**options))]
+    fn pl<'py>(this: &Bound<'py, Self>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        converted(this.as_any(), "pl", options)
     }
 
     fn _repr_html_<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

@@ -9,12 +9,13 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyTuple, PyType};
 
-use crate::database::{PyPrepared, Query};
+use crate::database::{PyPrepared, Query, element_columns};
 use crate::errors::raised;
 use crate::from_python::parameters;
 use crate::options::RunOptions;
 use crate::process::{OfProcess, detached};
 use crate::results::{PyResults, Reading, ReadingCell, end_all};
+use crate::table::{PyTable, arrow_options};
 
 /// A transaction, until it ends, and the results that are being read in it.
 pub(crate) struct OpenTransaction {
@@ -127,6 +128,30 @@ impl PyTransaction {
             Query::of_text(open.get()?.database(), &text)
         })?;
         self.run(py, &query, &parameters)
+    }
+
+    /// The properties of vertices as columns, as the transaction sees them; see :meth:`Database.vertices`.
+    #[pyo3(signature = (*labels, keys = None, mixed = "error"))]
+    fn vertices(
+        &self,
+        py: Python<'_>,
+        labels: Vec<String>,
+        keys: Option<Vec<String>>,
+        mixed: &str,
+    ) -> PyResult<PyTable> {
+        let (columns, options) = (element_columns(labels, keys), arrow_options(py, mixed, false)?);
+        let cell = self.cell(py)?;
+        let (schema, batches) = detached(py, || cell.lock().get()?.vertex_table(&columns, &options))?;
+        Ok(PyTable::new(schema, batches))
+    }
+
+    /// The properties of edges as columns, as the transaction sees them; see :meth:`Database.edges`.
+    #[pyo3(signature = (*labels, keys = None, mixed = "error"))]
+    fn edges(&self, py: Python<'_>, labels: Vec<String>, keys: Option<Vec<String>>, mixed: &str) -> PyResult<PyTable> {
+        let (columns, options) = (element_columns(labels, keys), arrow_options(py, mixed, false)?);
+        let cell = self.cell(py)?;
+        let (schema, batches) = detached(py, || cell.lock().get()?.edge_table(&columns, &options))?;
+        Ok(PyTable::new(schema, batches))
     }
 
     /// Makes all writes of the transaction visible at once, and durable if the graph is in a directory or a home. Results that

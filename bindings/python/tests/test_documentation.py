@@ -18,7 +18,12 @@ FOLDER = pathlib.Path(__file__).parent.parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 #: What a module needs besides the package.
-NEEDS = {"mangrove.gremlin": "gremlin_python", "mangrove._open": "gremlin_python"}
+NEEDS = {
+    "mangrove.algorithms": "pyarrow",
+    "mangrove.gremlin": "gremlin_python",
+    "mangrove.loading": "pyarrow",
+    "mangrove._open": "gremlin_python",
+}
 
 
 @pytest.mark.parametrize("name", sorted(["mangrove", *(f"mangrove.{module.name}" for module in pkgutil.iter_modules(mangrove.__path__))]))
@@ -29,8 +34,12 @@ def test_examples_in_the_code(name: str) -> None:
     assert failed == 0
 
 
-def test_examples_in_the_readme() -> None:
-    failed, attempted = doctest.testfile(str(FOLDER / "README.md"), module_relative=False, optionflags=FLAGS)
+@pytest.mark.parametrize("page", [FOLDER / "README.md", FOLDER.parent.parent / "docs" / "python.md"], ids=lambda page: page.name)
+def test_examples_in_pages(page: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("gremlin_python", "pandas", "polars", "scipy"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    failed, attempted = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS)
     assert attempted > 0 and failed == 0
 
 
@@ -47,7 +56,7 @@ def test_types_are_right() -> None:
 
 def test_the_types_of_the_native_module_are_those_it_has() -> None:
     pytest.importorskip("mypy")
-    checked("mypy.stubtest", "mangrove._mangrove")
+    checked("mypy.stubtest", "mangrove._mangrove", "--mypy-config-file", "pyproject.toml")
 
 
 def test_another_checker_finds_no_wrong_type() -> None:

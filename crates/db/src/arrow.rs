@@ -3,11 +3,11 @@
 //! `docs/arrow.md` has the types and the shapes.
 
 use mangrove_analytics::{Orientation, ProjectionOptions};
+use mangrove_arrow::ResultSource;
 pub use mangrove_arrow::{
-    ArrowElements, ArrowLabel, ArrowOptions, ArrowTable, Csr, ElementColumns, Layout, Mixed, RecordBatch,
-    RecordBatchReader, SchemaRef, arrow_array, arrow_schema,
+    ArrowElements, ArrowLabel, ArrowOptions, ArrowStream, ArrowTable, Collected, Csr, ElementColumns, Layout, Mixed,
+    RecordBatch, RecordBatchReader, SchemaRef, arrow_array, arrow_schema, collect,
 };
-use mangrove_arrow::{ArrowStream, ResultSource};
 use mangrove_flow::schedule::Tenant;
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
 use mangrove_load::{SourceTable, UpsertKeys};

@@ -32,12 +32,14 @@ from ._mangrove import (
     Results,
     Server,
     Subgraph,
+    Table,
     Transaction,
     Vertex,
     VertexProperty,
     __version__,
 )
 from ._open import open, remote, serve
+from .loading import Edges, LoadReport, Vertices
 
 __all__ = [
     "ClosedError",
@@ -46,9 +48,11 @@ __all__ = [
     "DamagedError",
     "Database",
     "Edge",
+    "Edges",
     "Error",
     "InternalError",
     "Isolation",
+    "LoadReport",
     "OutcomeUnknownError",
     "Path",
     "Prepared",
@@ -58,9 +62,11 @@ __all__ = [
     "RetryLaterError",
     "Server",
     "Subgraph",
+    "Table",
     "Transaction",
     "Vertex",
     "VertexProperty",
+    "Vertices",
     "__version__",
     "open",
     "remote",

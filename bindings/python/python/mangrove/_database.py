@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import functools
+import os
 import random
 import time
-from typing import Any, Callable, Literal, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, Sequence, TypeVar, Union
 
 from . import _mangrove
 from ._errors import ConflictError
+from ._progress import Progress
+from .algorithms import Algorithms
+from .loading import Edges, LoadReport, Vertices, load_files, load_tables
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx
+
+    from .graphs import Adjacency
 
 Isolation = Literal["serializable", "snapshot"]
 
@@ -115,6 +125,107 @@ class Database(_mangrove.Database):
             return run
 
         return decorate
+
+    @property
+    def algo(self) -> Algorithms:
+        """The graph algorithms: ``db.algo.pagerank(damping=0.9)``. ``dir(db.algo)`` has their names, ``help`` their options."""
+        return Algorithms(self)
+
+    def load(
+        self,
+        *tables: Union[Vertices, Edges],
+        upsert: bool = False,
+        keys: Sequence[str] = (),
+        edge_keys: Sequence[str] = (),
+        max_rejects: Optional[int] = None,
+        rejects: Optional[Union[str, "os.PathLike[str]"]] = None,
+        progress: Progress = None,
+    ) -> LoadReport:
+        """Loads tables of other libraries: all of them at once, so that edges find the vertices of other tables.
+
+        Without ``upsert`` the graph must be empty, and stays empty if the load fails. With it, elements that are there already are
+        changed, and edges may end at vertices of the graph; vertices are recognized by their ids, or by the properties that ``keys``
+        names (``"person.email"``), edges by ``edge_keys`` (``"paid.date"``).
+
+        Rows that cannot be loaded are rejected: the load goes on until there are more than ``max_rejects``, and writes them to the file
+        ``rejects``. ``progress`` shows how far the load has come; a function is called with bytes done, all bytes, rows and the table.
+        """
+        return load_tables(
+            self, tables, progress, upsert=upsert, keys=keys, edge_keys=edge_keys, max_rejects=max_rejects, rejects=rejects
+        )
+
+    def load_files(
+        self,
+        *files: Union[str, "os.PathLike[str]"],
+        mapping: Optional[str] = None,
+        upsert: bool = False,
+        keys: Sequence[str] = (),
+        edge_keys: Sequence[str] = (),
+        max_rejects: Optional[int] = None,
+        rejects: Optional[Union[str, "os.PathLike[str]"]] = None,
+        progress: Progress = None,
+    ) -> LoadReport:
+        """Loads files and folders: CSV, Parquet, GraphSON, GraphML, JSON lines, compressed or not.
+
+        ``mapping`` is the text of a mapping, which says what the columns of tables are for. The other arguments are those of
+        :meth:`load`.
+        """
+        return load_files(
+            self,
+            files,
+            progress,
+            upsert=upsert,
+            keys=keys,
+            edge_keys=edge_keys,
+            max_rejects=max_rejects,
+            rejects=rejects,
+            mapping=mapping,
+        )
+
+    def to_networkx(
+        self, vertices: Sequence[str] = (), edges: Sequence[str] = (), *, properties: bool = True
+    ) -> "networkx.MultiDiGraph":
+        """The graph as one of NetworkX: nodes are the ids of vertices, keys of edges are their ids, properties are attributes.
+
+        ``vertices`` and ``edges`` are labels; without any, all.
+        """
+        from . import graphs
+
+        return graphs.to_networkx(self, vertices, edges, properties=properties)
+
+    def to_igraph(self, vertices: Sequence[str] = (), edges: Sequence[str] = (), *, properties: bool = True) -> "igraph.Graph":
+        """The graph as one of igraph. The attribute ``id`` of vertices and edges is their id; properties are attributes, too."""
+        from . import graphs
+
+        return graphs.to_igraph(self, vertices, edges, properties=properties)
+
+    def to_scipy(
+        self,
+        vertices: Sequence[str] = (),
+        edges: Sequence[str] = (),
+        *,
+        weight: Optional[str] = None,
+        default_weight: Optional[float] = None,
+        undirected: bool = False,
+    ) -> "Adjacency":
+        """The graph as a sparse matrix of SciPy, with the ids of the vertices that its rows stand for.
+
+        ``weight`` is the property of edges that is their value, ``default_weight`` the value of those that have none.
+        """
+        from . import graphs
+
+        return graphs.to_scipy(
+            self, vertices, edges, weight=weight, default_weight=default_weight, undirected=undirected
+        )
+
+    def from_networkx(
+        self, graph: "networkx.Graph", *, vertex_label: str = "vertex", edge_label: str = "edge", upsert: bool = False
+    ) -> LoadReport:
+        """Loads a graph of NetworkX: nodes are ids, attributes are properties. The attribute ``label`` of nodes and edges is their
+        label."""
+        from . import graphs
+
+        return graphs.from_networkx(self, graph, vertex_label=vertex_label, edge_label=edge_label, upsert=upsert)
 
     def __repr__(self) -> str:
         return f"<mangrove.Database {self.location!r}{' (closed)' if self.is_closed else ''}>"

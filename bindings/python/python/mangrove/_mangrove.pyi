@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Optional, Sequence, Union, final, overload
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, Union, final, overload
 
 from typing_extensions import Self, disjoint_base
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 __version__: str
 __all__ = [
@@ -14,6 +19,7 @@ __all__ = [
     "Transaction",
     "Results",
     "Server",
+    "Table",
     "Canceller",
     "Vertex",
     "Edge",
@@ -21,6 +27,7 @@ __all__ = [
     "Property",
     "Path",
     "Subgraph",
+    "_algorithms",
     "_after_fork_in_child",
 ]
 
@@ -86,6 +93,24 @@ class Database:
         canceller: Optional[Canceller] = None,
     ) -> Database: ...
     def _submit(self, bytecode: bytes, transaction: Optional[Transaction] = None) -> _WireResults: ...
+    def _algorithm(
+        self,
+        name: str,
+        options: dict[str, Any],
+        threads: int = 0,
+        progress: Optional[Callable[[str, str, int, int], object]] = None,
+    ) -> Table: ...
+    def _load_tables(self, tables: list[dict[str, Any]], load: dict[str, Any]) -> dict[str, Any]: ...
+    def _load_files(self, files: list[str], load: dict[str, Any]) -> dict[str, Any]: ...
+    def vertices(self, *labels: str, keys: Optional[Sequence[str]] = None, mixed: str = "error") -> Table:
+        """The properties of vertices as columns: ``id`` and one for each key; without keys also ``label``, and every key."""
+
+    def edges(self, *labels: str, keys: Optional[Sequence[str]] = None, mixed: str = "error") -> Table:
+        """The properties of edges as columns: ``id``, ``src``, ``dst`` and one for each key; without keys also ``label``, and every key."""
+
+    def _csr(
+        self, vertices: list[str], edges: list[str], undirected: bool, weight: Optional[str], default_weight: Optional[float]
+    ) -> tuple[Table, Table, Table, Optional[Table]]: ...
     def _serve(self, host: str, port: int, allow_remote: bool, name: str) -> Server: ...
 
 @final
@@ -105,6 +130,12 @@ class Transaction:
         self, query: Union[str, Prepared], params: Optional[dict[str, Any]] = None, /, **named: Any
     ) -> Results:
         """Runs a query in the transaction."""
+
+    def vertices(self, *labels: str, keys: Optional[Sequence[str]] = None, mixed: str = "error") -> Table:
+        """The properties of vertices as columns, as the transaction sees them."""
+
+    def edges(self, *labels: str, keys: Optional[Sequence[str]] = None, mixed: str = "error") -> Table:
+        """The properties of edges as columns, as the transaction sees them."""
 
     def commit(self) -> None:
         """Makes all writes of the transaction visible at once, and durable."""
@@ -137,6 +168,23 @@ class Results:
     def one(self) -> Any:
         """The only result. Raises :class:`RequestError` if there is none, or more than one."""
 
+    def table(self, *, mixed: str = "error", one_column: bool = False) -> Table:
+        """All results that were not read, as columns.
+
+        Values that have no type of Arrow together are an error; with ``mixed="text"`` such a column becomes text. With
+        ``one_column=True`` all results are in one column.
+        """
+
+    def arrow(self, **options: Any) -> pyarrow.Table:
+        """All results that were not read, as a table of pyarrow. See :meth:`table` for the options."""
+
+    def df(self, **options: Any) -> pandas.DataFrame:
+        """All results that were not read, as a frame of pandas. See :meth:`table` for the options."""
+
+    def pl(self, **options: Any) -> polars.DataFrame:
+        """All results that were not read, as a frame of polars. See :meth:`table` for the options."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
     def _peek(self, size: int) -> list[Any]: ...
     def _repr_html_(self) -> str: ...
     def close(self) -> None:
@@ -165,6 +213,34 @@ class Server:
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...
+
+@final
+class Table:
+    """A table: columns of Arrow, which other libraries read without a copy."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+
+    def arrow(self) -> pyarrow.Table:
+        """As a table of pyarrow, without a copy."""
+
+    def df(self) -> pandas.DataFrame:
+        """As a frame of pandas."""
+
+    def pl(self) -> polars.DataFrame:
+        """As a frame of polars, without a copy."""
+
+    def numpy(self) -> dict[str, Any]:
+        """As a dictionary of arrays of NumPy, by column. Columns of numbers without gaps are not copied."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """As a list of dictionaries."""
+
+    def __len__(self) -> int: ...
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+    def __arrow_c_schema__(self) -> Any: ...
+    def _repr_html_(self) -> str: ...
 
 @final
 class Vertex:
@@ -277,4 +353,5 @@ class Subgraph:
 class _WireResults:
     def next(self) -> tuple[int, bytes]: ...
 
+def _algorithms() -> list[dict[str, Any]]: ...
 def _after_fork_in_child() -> None: ...
