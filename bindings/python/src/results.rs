@@ -21,6 +21,9 @@ use crate::process::{OfProcess, detached};
 use crate::table::{PyTable, arrow_options, converted};
 use crate::to_python::ToPython;
 
+/// Results that were found, each with how many times it occurs, and the query that finds more.
+type Unread = (VecDeque<(Value, u64)>, Option<ResultStream>);
+
 /// A stream of record batches.
 type Batches = Box<dyn RecordBatchReader + Send>;
 
@@ -80,7 +83,7 @@ impl Reading {
     }
 
     /// The results that were found and not read, and the query, if it is not over. Nothing is left to be read.
-    fn take(&mut self) -> Result<(VecDeque<(Value, u64)>, Option<ResultStream>)> {
+    fn take(&mut self) -> Result<Unread> {
         match &self.ended {
             Some(error) => Err(error.clone()),
             None => Ok((std::mem::take(&mut self.ready), self.stream.take())),
