@@ -34,7 +34,7 @@ def test_examples_in_the_code(name: str) -> None:
     assert failed == 0
 
 
-@pytest.mark.parametrize("page", [FOLDER / "README.md", FOLDER.parent.parent / "docs" / "python.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [FOLDER / "README.md", *(FOLDER.parent.parent / page for page in ("README.md", "docs/python.md"))])
 def test_examples_in_pages(page: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("gremlin_python", "pandas", "polars", "scipy"):
         pytest.importorskip(package)
