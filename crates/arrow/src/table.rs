@@ -155,7 +155,7 @@ impl Table {
     /// Returns true if the open piece should be taken before more rows are pushed.
     pub(crate) fn is_full(&self) -> bool {
         self.len >= self.options.batch_rows.max(1)
-            || self.len % TEXT_ROWS == 0 && self.columns.iter().any(|column| column.text_bytes() >= TEXT_BYTES)
+            || self.len.is_multiple_of(TEXT_ROWS) && self.columns.iter().any(|column| column.text_bytes() >= TEXT_BYTES)
     }
 
     /// Returns true if the open piece has no rows.
