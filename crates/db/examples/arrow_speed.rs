@@ -135,9 +135,9 @@ fn edges(count: usize) -> Vec<RecordBatch> {
     (0..2 * count).step_by(BATCH_ROWS).map(batch).collect()
 }
 
-fn reader(batches: &[RecordBatch]) -> Box<dyn RecordBatchReader + Send> {
+fn reader(batches: &[RecordBatch]) -> Box<dyn RecordBatchReader + Send + '_> {
     let schema = batches[0].schema();
-    Box::new(RecordBatchIterator::new(batches.to_vec().into_iter().map(Ok), schema))
+    Box::new(RecordBatchIterator::new(batches.iter().cloned().map(Ok), schema))
 }
 
 /// Loads the same elements from Parquet files.

@@ -14,11 +14,10 @@ use mangrove_load::{SourceTable, UpsertKeys};
 use smol_str::SmolStr;
 
 use crate::algorithms::AlgorithmRows;
-use crate::bulk::{self, LoadOptions, LoadProgress, LoadReport};
+use crate::bulk::{LoadOptions, LoadProgress, LoadReport};
 use crate::query::stream::ResultStream;
 use crate::state::Database;
 use crate::transaction::Transaction;
-use crate::upsert::UpsertSink;
 
 /// The results of a query as a stream of record batches. It is a `RecordBatchReader`. Dropping it ends the query.
 pub type ResultBatches = ArrowStream<StreamSource>;
@@ -156,6 +155,20 @@ impl Transaction {
         let projection = self.database().projections().projection(view, &options, &team)?;
         mangrove_arrow::csr(view, &projection)
     }
+
+    /// Inserts the elements of tables of record batches as writes of this transaction. An id that exists already is an error.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Database::load_arrow`], but for the empty graph.
+    pub fn load_arrow(
+        &self,
+        tables: Vec<ArrowTable<'_>>,
+        options: &LoadOptions,
+        progress: &mut dyn FnMut(LoadProgress<'_>),
+    ) -> Result<LoadReport> {
+        self.load_tables(sources(tables)?, options, progress)
+    }
 }
 
 impl Database {
@@ -208,9 +221,7 @@ impl Database {
         options: &LoadOptions,
         progress: &mut dyn FnMut(LoadProgress<'_>),
     ) -> Result<LoadReport> {
-        let tables = sources(tables)?;
-        let options = LoadOptions { upsert: None, ..options.clone() };
-        bulk::load_with(&self.inner, |sink| mangrove_load::load_tables(tables, &options, sink, progress))
+        self.load_tables(sources(tables)?, options, progress)
     }
 
     /// Loads tables of record batches into a graph that need not be empty and may be in use, as [`Database::upsert`] loads files.
@@ -226,13 +237,11 @@ impl Database {
         keys: UpsertKeys,
         progress: &mut dyn FnMut(LoadProgress<'_>),
     ) -> Result<LoadReport> {
-        let tables = sources(tables)?;
-        let options = LoadOptions { upsert: Some(keys), ..options.clone() };
-        mangrove_load::load_tables(tables, &options, &mut UpsertSink::new(self), progress)
+        self.upsert_tables(sources(tables)?, options, keys, progress)
     }
 }
 
 /// The tables for the loader.
-pub(crate) fn sources(tables: Vec<ArrowTable<'_>>) -> Result<Vec<SourceTable<'_>>> {
+fn sources(tables: Vec<ArrowTable<'_>>) -> Result<Vec<SourceTable<'_>>> {
     tables.into_iter().map(ArrowTable::into_source).collect()
 }

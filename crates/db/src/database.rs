@@ -12,8 +12,8 @@ use mangrove_durable::recovery::RecoveryProgress;
 use mangrove_graph::statistics::Statistics;
 use mangrove_graph::{Error, ErrorKind, IdRule, Result, Value};
 use mangrove_gremlin::{Bytecode, Parameters};
-use mangrove_load::UpsertKeys;
 use mangrove_load::export::{ExportOptions, ExportProgress, ExportReport};
+use mangrove_load::{SourceTable, UpsertKeys};
 use mangrove_store::{Store, StoreOptions};
 use mangrove_txn::{DatedStatistics, TransactionCounters, TransactionManager, TransactionOptions};
 
@@ -349,6 +349,41 @@ impl Database {
     ) -> Result<LoadReport> {
         let options = LoadOptions { upsert: Some(keys), ..options.clone() };
         mangrove_load::load(files, &options, &mut UpsertSink::new(self), progress)
+    }
+
+    /// Loads tables that the program hands over into the empty graph, which stays empty if the load fails. An edge may name vertices
+    /// of any of the tables. Of the options, those about files have no effect.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` if the graph is not empty, if a table does not have a column that is named, or if more rows are rejected
+    /// than allowed.
+    pub fn load_tables(
+        &self,
+        tables: Vec<SourceTable<'_>>,
+        options: &LoadOptions,
+        progress: &mut dyn FnMut(LoadProgress<'_>),
+    ) -> Result<LoadReport> {
+        let options = LoadOptions { upsert: None, ..options.clone() };
+        bulk::load_with(&self.inner, |sink| mangrove_load::load_tables(tables, &options, sink, progress))
+    }
+
+    /// Loads tables that the program hands over into a graph that need not be empty and may be in use, as [`Database::upsert`]
+    /// loads files.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Database::load_tables`], but for the empty graph; and if vertices could not be recognized, or a key fits no
+    /// table.
+    pub fn upsert_tables(
+        &self,
+        tables: Vec<SourceTable<'_>>,
+        options: &LoadOptions,
+        keys: UpsertKeys,
+        progress: &mut dyn FnMut(LoadProgress<'_>),
+    ) -> Result<LoadReport> {
+        let options = LoadOptions { upsert: Some(keys), ..options.clone() };
+        mangrove_load::load_tables(tables, &options, &mut UpsertSink::new(self), progress)
     }
 
     /// Writes the graph to a file or a new folder, as one snapshot that does not expire, however long it takes. An

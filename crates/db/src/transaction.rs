@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use mangrove_graph::{EdgeId, Error, GraphView, LabelSetId, Result, UserId, Value, VertexId};
 use mangrove_gremlin::Parameters;
+use mangrove_load::SourceTable;
 use mangrove_steps::{Files, Services};
 use mangrove_store::WriteCardinality;
 use mangrove_txn::{CommitInfo, ShardHandle};
 
-use crate::bulk::{LoadOptions, LoadReport};
+use crate::bulk::{LoadOptions, LoadProgress, LoadReport};
 use crate::load_sink::TransactionSink;
 use crate::options::QueryOptions;
 use crate::query::caller_time::{self, CallerTime};
@@ -480,15 +481,15 @@ impl Transaction {
         self.whole(|| mangrove_load::load(files, options, &mut TransactionSink::new(&self.transaction), &mut |_| {}))
     }
 
-    /// Inserts the elements of tables as writes of this transaction. Fails for an id that exists already.
-    #[cfg(feature = "arrow")]
-    pub fn load_arrow(
+    /// Inserts the elements of tables that the program hands over as writes of this transaction. Fails for an id that exists
+    /// already.
+    pub fn load_tables(
         &self,
-        tables: Vec<crate::arrow::ArrowTable<'_>>,
+        tables: Vec<SourceTable<'_>>,
         options: &LoadOptions,
-        progress: &mut dyn FnMut(crate::LoadProgress<'_>),
+        progress: &mut dyn FnMut(LoadProgress<'_>),
     ) -> Result<LoadReport> {
-        let tables = crate::arrow::sources(tables)?;
+        let options = &LoadOptions { upsert: None, ..options.clone() };
         let sink = &mut TransactionSink::new(&self.transaction);
         self.whole(|| mangrove_load::load_tables(tables, options, sink, progress))
     }

@@ -14,7 +14,10 @@ use mangrove::arrow::arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit
 use mangrove::arrow::{
     ArrowLabel, ArrowOptions, ArrowTable, CsrOptions, ElementColumns, Layout, Mixed, RecordBatchReader,
 };
-use mangrove::{Database, DateTime, LoadOptions, LoadReport, UpsertKeys, Value};
+use mangrove::{
+    Database, DateTime, LoadOptions, LoadReport, RowSource, SourceBatch, SourceElements, SourceLabel, SourceProperty,
+    SourceTable, UpsertKeys, Value,
+};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -637,6 +640,52 @@ fn bad_rows_are_rejected_and_bad_tables_refused() {
     let missing: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
     let report = load(&Database::in_memory(), vec![vertices(vec![("id", missing)])]).unwrap();
     assert_eq!((report.vertices, report.rejected[0].reason.as_str()), (1, "the row has no id"));
+}
+
+/// Rows that the program makes: people, some of whom have no age.
+struct People(u32);
+
+impl RowSource for People {
+    fn next_batch(&mut self) -> mangrove::Result<Option<SourceBatch>> {
+        let first = self.0;
+        self.0 += 10;
+        let ids = (first..self.0).map(|id| Ok(Value::from(id as i32))).collect();
+        let ages = (first..self.0).map(|id| match id % 3 {
+            0 => Ok(Value::Null),
+            1 => Ok(Value::from(id as i32 + 20)),
+            _ => Err("the age is no number".to_owned()),
+        });
+        Ok((first < 30).then(|| SourceBatch { rows: 10, columns: vec![ids, ages.collect()], bytes: 80 }))
+    }
+}
+
+#[test]
+fn a_program_hands_over_rows_of_its_own() {
+    let table = |name: &str, columns: &[&str]| SourceTable {
+        name: name.into(),
+        columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+        elements: SourceElements::Vertices {
+            label: SourceLabel { constant: Some("person".into()), column: None },
+            id: Some(0),
+            properties: vec![SourceProperty { column: 1, key: "age".into() }],
+        },
+        rows: Box::new(People(0)),
+        bytes: 240,
+    };
+    let (db, options) = (Database::in_memory(), LoadOptions::default());
+    let mut last = (0, 0, 0);
+    let people = vec![table("people", &["id", "age"])];
+    let report = db
+        .load_tables(people, &options, &mut |shown| last = (shown.bytes_read, shown.bytes_total, shown.rows))
+        .unwrap();
+    assert_eq!((report.vertices, report.rejects, last), (20, 10, (240, 240, 30)));
+    assert!(report.rejected[0].reason.contains("the age is no number"), "{}", report.rejected[0].reason);
+    let sum = db.query("g.V().values('age').sum()").unwrap().collect().unwrap();
+    assert!(matches!(sum[..], [Value::I32(345) | Value::I64(345)]), "{sum:?}");
+    for columns in [&["id"][..], &["id", "age", "more"]] {
+        let error = Database::in_memory().load_tables(vec![table("t", columns)], &options, &mut |_| {}).unwrap_err();
+        assert!(error.message().contains("column"), "{error}");
+    }
 }
 
 #[test]
