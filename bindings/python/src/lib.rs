@@ -9,6 +9,7 @@
 //! | `options` | limits of queries, as Python gives them |
 //! | `results` | results of a query, read as they are found |
 //! | `database`, `transaction` | the handles |
+//! | `sampling` | epochs, samples of neighbors and features, for PyTorch Geometric |
 //! | `wire` | bytecode in, results out, as the bytes that gremlinpython reads and writes |
 //! | `server` | a server in the process, so that other programs can look in |
 //!
@@ -23,6 +24,7 @@ mod from_python;
 mod options;
 mod process;
 mod results;
+mod sampling;
 mod server;
 mod to_python;
 mod transaction;
@@ -41,6 +43,9 @@ fn _mangrove(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::PyResults>()?;
     module.add_class::<server::PyServer>()?;
     module.add_class::<options::PyCanceller>()?;
+    module.add_class::<sampling::PyArray>()?;
+    module.add_class::<sampling::PyEpoch>()?;
+    module.add_class::<sampling::PySampler>()?;
     module.add_class::<elements::PyVertex>()?;
     module.add_class::<elements::PyEdge>()?;
     module.add_class::<elements::PyVertexProperty>()?;

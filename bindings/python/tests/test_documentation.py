@@ -18,7 +18,7 @@ FOLDER = pathlib.Path(__file__).parent.parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 #: What a module needs besides the package.
-NEEDS = {"mangrove.gremlin": "gremlin_python", "mangrove._open": "gremlin_python"}
+NEEDS = {"mangrove.gremlin": "gremlin_python", "mangrove._open": "gremlin_python", "mangrove.pyg": "torch_geometric"}
 
 
 @pytest.mark.parametrize("name", sorted(["mangrove", *(f"mangrove.{module.name}" for module in pkgutil.iter_modules(mangrove.__path__))]))
