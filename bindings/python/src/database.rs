@@ -19,6 +19,7 @@ use crate::loading::{self, GivenLoad, GivenTable};
 use crate::options::{PyCanceller, RunOptions, isolation};
 use crate::process::{OfProcess, detached};
 use crate::results::{PyResults, Reading, ReadingCell, end_all};
+use crate::sampling::{self, EdgeTypeArguments, EpochCell, PyEpoch, VertexTypeArguments};
 use crate::server::PyServer;
 use crate::table::{PyTable, arrow_options};
 use crate::transaction::{PyTransaction, TransactionCell};
@@ -68,16 +69,18 @@ pub(crate) struct OpenDatabase {
 struct Open {
     readings: Vec<Weak<ReadingCell>>,
     transactions: Vec<Weak<TransactionCell>>,
+    epochs: Vec<Weak<EpochCell>>,
     /// The length of the lists at which those that have ended are removed.
     sweep_at: usize,
 }
 
 impl Open {
     fn sweep(&mut self) {
-        if self.readings.len() + self.transactions.len() >= self.sweep_at {
+        if self.readings.len() + self.transactions.len() + self.epochs.len() >= self.sweep_at {
             self.readings.retain(|reading| reading.strong_count() > 0);
             self.transactions.retain(|transaction| transaction.strong_count() > 0);
-            self.sweep_at = 64 + 2 * (self.readings.len() + self.transactions.len());
+            self.epochs.retain(|epoch| epoch.strong_count() > 0);
+            self.sweep_at = 64 + 2 * (self.readings.len() + self.transactions.len() + self.epochs.len());
         }
     }
 }
@@ -102,14 +105,22 @@ impl OpenDatabase {
 
     fn close(&self) {
         let database = self.database.write().take();
-        let Open { mut readings, transactions, .. } = std::mem::take(&mut *self.open.lock());
+        let Open { mut readings, transactions, epochs, .. } = std::mem::take(&mut *self.open.lock());
         end_all(&mut readings, "the database was closed");
         for transaction in transactions.iter().filter_map(Weak::upgrade) {
             if let Ok(transaction) = transaction.get() {
                 transaction.lock().roll_back();
             }
         }
+        epochs.iter().filter_map(Weak::upgrade).for_each(|epoch| sampling::end(&epoch));
         drop(database);
+    }
+
+    /// Keeps an epoch, so that it ends when the database is closed.
+    fn remember_epoch(&self, epoch: Weak<EpochCell>) {
+        let mut open = self.open.lock();
+        open.sweep();
+        open.epochs.push(epoch);
     }
 }
 
@@ -421,6 +432,39 @@ impl PyDatabase {
     fn serve(&self, py: Python<'_>, host: &str, port: u16, allow_remote: bool, name: &str) -> PyResult<PyServer> {
         let open = self.open_database(py)?;
         detached(py, || PyServer::start(open.get()?, host, port, allow_remote, name))
+    }
+
+    /// The labels of all vertices, and the source, edge and target labels of all edges.
+    #[pyo3(name = "_all_types")]
+    #[expect(clippy::type_complexity, reason = "two lists")]
+    fn all_types(&self, py: Python<'_>) -> PyResult<(Vec<String>, Vec<(String, String, String)>)> {
+        let open = self.open_database(py)?;
+        detached(py, || sampling::all_types(&open.get()?))
+    }
+
+    /// Begins an epoch of these types.
+    #[pyo3(name = "_begin_epoch")]
+    fn begin_epoch(
+        &self,
+        py: Python<'_>,
+        vertex_types: Vec<VertexTypeArguments>,
+        edge_types: Vec<EdgeTypeArguments>,
+        threads: usize,
+    ) -> PyResult<PyEpoch> {
+        let types = sampling::types(py, vertex_types, edge_types)?;
+        let open = self.open_database(py)?;
+        let (epoch, cell) = PyEpoch::new(detached(py, || open.get()?.begin_epoch(&types, threads))?);
+        open.remember_epoch(cell);
+        Ok(epoch)
+    }
+
+    /// The epoch of the newest moment, after another one.
+    #[pyo3(name = "_next_epoch")]
+    fn next_epoch(&self, py: Python<'_>, epoch: PyRef<'_, PyEpoch>, threads: usize) -> PyResult<PyEpoch> {
+        let open = self.open_database(py)?;
+        let (epoch, cell) = epoch.next(py, threads)?;
+        open.remember_epoch(cell);
+        Ok(epoch)
     }
 
     /// The numbers of vertices and edges, from counters.

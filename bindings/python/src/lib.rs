@@ -11,6 +11,7 @@
 //! | `results` | results of a query, read as they are found |
 //! | `database`, `transaction` | the handles |
 //! | `algorithms`, `loading` | graph algorithms; tables and files that are loaded |
+//! | `sampling` | epochs, samples of neighbors and features, for PyTorch Geometric |
 //! | `wire` | bytecode in, results out, as the bytes that gremlinpython reads and writes |
 //! | `server` | a server in the process, so that other programs can look in |
 //!
@@ -28,6 +29,7 @@ mod loading;
 mod options;
 mod process;
 mod results;
+mod sampling;
 mod server;
 mod table;
 mod to_python;
@@ -48,6 +50,9 @@ fn _mangrove(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<server::PyServer>()?;
     module.add_class::<table::PyTable>()?;
     module.add_class::<options::PyCanceller>()?;
+    module.add_class::<sampling::PyArray>()?;
+    module.add_class::<sampling::PyEpoch>()?;
+    module.add_class::<sampling::PySampler>()?;
     module.add_class::<elements::PyVertex>()?;
     module.add_class::<elements::PyEdge>()?;
     module.add_class::<elements::PyVertexProperty>()?;

@@ -23,6 +23,7 @@ NEEDS = {
     "mangrove.gremlin": "gremlin_python",
     "mangrove.loading": "pyarrow",
     "mangrove._open": "gremlin_python",
+    "mangrove.pyg": "torch_geometric",
 }
 
 

@@ -74,6 +74,8 @@ fn numbers_and_lists_of_numbers_have_the_type_of_the_first_value() {
     assert_eq!(of(&integers, default).unwrap(), (FeatureValues::I64(vec![5, -1]), 1, false));
     let mixed = [Value::I64(5), Value::I32(7), Value::F64(2.5)];
     assert!(of(&mixed, default).unwrap_err().message().contains("vertex 2, property 'x': the value has floats"));
+    let flags = [Value::Bool(true), Value::Bool(false), Value::I64(3)];
+    assert_eq!(of(&flags, default).unwrap(), (FeatureValues::I64(vec![1, 0, 3]), 1, false));
     let single = FeatureOptions { kind: Some(FeatureType::F32), ..default };
     assert_eq!(of(&mixed, single).unwrap(), (FeatureValues::F32(vec![5.0, 7.0, 2.5]), 1, false));
     assert_eq!(of(&[Value::F64(0.1)], default).unwrap().0, FeatureValues::F64(vec![0.1]));

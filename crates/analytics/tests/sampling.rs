@@ -549,6 +549,10 @@ fn mistakes_are_named() {
     assert!(message(of_edges, &[few]).contains("2 seeds have 1 times"));
     assert!(sampler.sample(&graph, 0, &[seeds(0, &[0, 0])], &team).is_ok());
 
+    let no_type = |error: mangrove_graph::Error| error.message().contains("type 7: the graph has 1");
+    assert!(no_type(graph.vertices(7, &[0]).unwrap_err()) && no_type(graph.edges(7, &[0]).unwrap_err()));
+    assert!(no_type(graph.edge_ends(7, 0).unwrap_err()) && no_type(graph.columns(7, &team).unwrap_err()));
+
     let txn = world.begin();
     let loose = txn.insert_edge(world.vertices[0], world.vertices[0], world.along[0], None).unwrap();
     txn.set_edge_property(loose, world.weight, Value::F64(-1.0)).unwrap();

@@ -168,6 +168,7 @@ impl Epoch {
     pub fn vertex_numbers(&self, vertex_type: usize, ids: &[UserId]) -> Result<Vec<i64>> {
         let mut found = Vec::with_capacity(ids.len());
         self.view().find_vertices(ids, &mut found)?;
+        self.graph.vertices(vertex_type, &[])?;
         let number = |(vertex, id): (Option<_>, &UserId)| {
             vertex.and_then(|vertex| self.graph.number(vertex_type, vertex)).ok_or_else(|| {
                 let name = &self.graph.options().vertex_types[vertex_type].name;

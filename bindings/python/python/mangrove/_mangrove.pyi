@@ -112,6 +112,14 @@ class Database:
         self, vertices: list[str], edges: list[str], undirected: bool, weight: Optional[str], default_weight: Optional[float]
     ) -> tuple[Table, Table, Table, Optional[Table]]: ...
     def _serve(self, host: str, port: int, allow_remote: bool, name: str) -> Server: ...
+    def _all_types(self) -> tuple[list[str], list[tuple[str, str, str]]]: ...
+    def _begin_epoch(
+        self,
+        vertex_types: Sequence[tuple[str, Optional[str], Optional[str]]],
+        edge_types: Sequence[tuple[int, str, int, Optional[str], str, Optional[str], Optional[str], bool]],
+        threads: int,
+    ) -> _Epoch: ...
+    def _next_epoch(self, epoch: _Epoch, threads: int) -> _Epoch: ...
 
 @final
 class Prepared:
@@ -355,3 +363,69 @@ class _WireResults:
 
 def _algorithms() -> list[dict[str, Any]]: ...
 def _after_fork_in_child() -> None: ...
+
+@final
+class _Array:
+    """Numbers that NumPy reads in place: ``numpy.asarray(array)``."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+@final
+class _Epoch:
+    """A moment of the graph, with its vertices and edges by type."""
+
+    def vertex_count(self, vertex_type: int) -> int: ...
+    def edge_count(self, edge_type: int) -> int: ...
+    def refreshed(self) -> tuple[int, int]: ...
+    def commit(self) -> Optional[int]: ...
+    def columns(self, edge_type: int) -> tuple[_Array, _Array]: ...
+    def vertex_features(
+        self,
+        vertex_type: int,
+        numbers: bytes,
+        key: str,
+        kind: Optional[str],
+        width: Optional[int],
+        fill: Optional[float],
+        threads: int,
+    ) -> _Array: ...
+    def edge_features(
+        self,
+        edge_type: int,
+        numbers: bytes,
+        key: str,
+        kind: Optional[str],
+        width: Optional[int],
+        fill: Optional[float],
+        threads: int,
+    ) -> _Array: ...
+    def vertex_ids(self, vertex_type: int, numbers: bytes) -> list[Any]: ...
+    def vertex_numbers(self, vertex_type: int, ids: Sequence[Any]) -> _Array: ...
+    def close(self) -> None: ...
+
+@final
+class _Sampler:
+    """How samples are drawn."""
+
+    def __new__(
+        cls,
+        fanouts: Sequence[Sequence[int]],
+        *,
+        replace: bool,
+        disjoint: bool,
+        weighted: bool,
+        times_of: Optional[str],
+        last: bool,
+        seed: int,
+        reverse: Sequence[Optional[int]],
+    ) -> Self: ...
+    def sample(
+        self,
+        epoch: _Epoch,
+        batch: int,
+        seeds: Sequence[tuple[int, bytes, Optional[bytes]]],
+        threads: int,
+    ) -> tuple[
+        list[_Array], list[_Array], list[_Array], list[_Array], Optional[list[_Array]], list[list[int]], list[list[int]]
+    ]: ...

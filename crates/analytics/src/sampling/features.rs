@@ -1,6 +1,6 @@
 //! Features: values of many vertices or edges under one key, as one row-major array.
 //!
-//! A value is a number, or a list of numbers: a float array is the compact one. All elements have values of one width. The type
+//! A value is a number, a Boolean (1 or 0), or a list of these: a float array is the compact one. All elements have values of one width. The type
 //! of the array is given, or follows from the first value: integers make an array of `i64`, single floats and float arrays one of
 //! `f32`, other floats one of `f64`.
 //!
@@ -185,6 +185,7 @@ fn number<T: Number>(value: &Value) -> Option<T> {
     match value {
         Value::F32(number) => T::of_single(*number),
         Value::F64(number) => T::of_float(*number),
+        Value::Bool(is_so) => Some(T::of_integer(i64::from(*is_so))),
         other => match NumberType::of(other)? {
             NumberType::F32 | NumberType::F64 => None,
             _ => mangrove_graph::numeric::integer(other).map(T::of_integer),
@@ -195,6 +196,9 @@ fn number<T: Number>(value: &Value) -> Option<T> {
 /// The type, the width and whether it is a list, of a value; `None` if it is no feature.
 fn shape(value: &Value) -> Option<(FeatureType, usize, bool)> {
     let of_number = |value: &Value| {
+        if matches!(value, Value::Bool(_)) {
+            return Some(FeatureType::I64);
+        }
         Some(match NumberType::of(value)? {
             NumberType::F32 => FeatureType::F32,
             NumberType::F64 => FeatureType::F64,

@@ -240,12 +240,25 @@ impl TypedGraph {
         self.commit
     }
 
-    /// The number of vertices of a type: their numbers are below it.
+    fn vertices_of(&self, vertex_type: usize) -> Result<&VerticesOfType> {
+        self.vertices.get(vertex_type).ok_or_else(|| {
+            Error::invalid(format!("there is no vertex type {vertex_type}: the graph has {}", self.vertices.len()))
+        })
+    }
+
+    fn edges_of(&self, edge_type: usize) -> Result<&EdgesOfType> {
+        self.edges.get(edge_type).ok_or_else(|| {
+            Error::invalid(format!("there is no edge type {edge_type}: the graph has {}", self.edges.len()))
+        })
+    }
+
+    /// The number of vertices of a type: their numbers are below it. Panics if there is no such type.
     pub fn vertex_count(&self, vertex_type: usize) -> usize {
         self.vertices[vertex_type].numbers.len()
     }
 
-    /// The number of edges of a type: their numbers are below it. They are in the order of their targets.
+    /// The number of edges of a type: their numbers are below it. They are in the order of their targets. Panics if
+    /// there is no such type.
     pub fn edge_count(&self, edge_type: usize) -> u64 {
         self.edges[edge_type].first_edges.last().copied().unwrap_or(0)
     }
@@ -256,12 +269,12 @@ impl TypedGraph {
     ///
     /// If a number is too great.
     pub fn vertices(&self, vertex_type: usize, numbers: &[i64]) -> Result<Vec<VertexId>> {
-        let of = &self.vertices[vertex_type];
+        let of = self.vertices_of(vertex_type)?;
         let name = &self.options.vertex_types[vertex_type].name;
         numbers.iter().map(|number| Ok(of.numbering.vertex(of.numbers.position(*number, name)?))).collect()
     }
 
-    /// The number of a vertex, if it is of the type.
+    /// The number of a vertex, if it is of the type. Panics if there is no such type.
     pub fn number(&self, vertex_type: usize, vertex: VertexId) -> Option<i64> {
         let of = &self.vertices[vertex_type];
         of.numbering.find(vertex).map(|position| i64::from(of.numbers.number(position)))
@@ -269,7 +282,7 @@ impl TypedGraph {
 
     /// The page of an edge by ordinal, and the edge's number within it.
     fn place(&self, edge_type: usize, number: i64) -> Result<(usize, usize)> {
-        let firsts = &self.edges[edge_type].first_edges;
+        let firsts = &self.edges_of(edge_type)?.first_edges;
         match u64::try_from(number) {
             Ok(number) if number < self.edge_count(edge_type) => {
                 let page = firsts.partition_point(|first| *first <= number) - 1;
@@ -307,8 +320,8 @@ impl TypedGraph {
     ///
     /// If there is no edge of the number.
     pub fn edge_ends(&self, edge_type: usize, number: i64) -> Result<(i64, i64)> {
-        let of = &self.options.edge_types[edge_type];
         let (page, at) = self.place(edge_type, number)?;
+        let of = &self.options.edge_types[edge_type];
         let rows = &self.edges[edge_type].pages[page];
         let slot = rows.slot_of(at);
         let row = rows.row(slot, 0);
@@ -325,11 +338,11 @@ impl TypedGraph {
     ///
     /// # Errors
     ///
-    /// If the query of the team has ended.
+    /// If there is no such type, or the query of the team has ended.
     pub fn columns(&self, edge_type: usize, team: &Team) -> Result<(Vec<i64>, Vec<i64>)> {
+        let EdgesOfType { pages, first_edges, .. } = self.edges_of(edge_type)?;
         let of = &self.options.edge_types[edge_type];
         let (sources, targets) = (&self.vertices[of.source], &self.vertices[of.target]);
-        let EdgesOfType { pages, first_edges, .. } = &self.edges[edge_type];
         let read = team.map_parts(pages.len(), |page| {
             let (mut begins, mut found) = (Vec::new(), Vec::with_capacity(pages[page].edge_count()));
             let first = (page * SLOTS) as u32;
@@ -350,7 +363,8 @@ impl TypedGraph {
         Ok((begins, found))
     }
 
-    /// The weights of all edges of a type, and their times, in the order of their numbers. Empty if the type has none.
+    /// The weights of all edges of a type, and their times, in the order of their numbers. Empty if the type has none. Panics if there is
+    /// no such type.
     pub fn edge_values(&self, edge_type: usize) -> (Vec<f64>, Vec<i64>) {
         let (mut weights, mut times) = (Vec::new(), Vec::new());
         for page in &self.edges[edge_type].pages {
