@@ -127,8 +127,11 @@ pub(crate) fn types(
     Ok(TypedGraphOptions { vertex_types, edge_types })
 }
 
-/// The labels of all vertices, and the source, edge and target labels of all edges.
-pub(crate) fn all_types(database: &Database) -> Result<(Vec<String>, Vec<(String, String, String)>)> {
+/// The labels of vertices, and the source, edge and target labels of edges.
+pub(crate) type TypeNames = (Vec<String>, Vec<(String, String, String)>);
+
+/// The names of all types.
+pub(crate) fn all_types(database: &Database) -> Result<TypeNames> {
     let all = TypedGraphOptions::of_all(database.begin_read()?.view())?;
     let name = |at: usize| all.vertex_types[at].name.clone();
     let edges = all.edge_types.iter().map(|of| (name(of.source), of.name.clone(), name(of.target))).collect();

@@ -11,9 +11,9 @@ use mangrove_graph::{Error, Result};
 
 use super::draw::{DrawRule, Drawer, row_random};
 use super::locals::Locals;
+use super::options::{SamplerOptions, Seeds, TemporalOf};
 use super::rows::{InRow, InRows};
 use super::sample::Sample;
-use super::sampler::{SamplerOptions, Seeds, TemporalOf};
 use crate::random::Random;
 use crate::team::Team;
 

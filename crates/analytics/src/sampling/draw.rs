@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
+use super::options::{Temporal, TemporalOf, TemporalStrategy};
 use super::rows::InRow;
-use super::sampler::{Temporal, TemporalOf, TemporalStrategy};
 use crate::random::Random;
 
 /// Up to this many edges, a look through those that are taken is faster than a bit for each candidate.

@@ -18,7 +18,8 @@
 //! | `typed_options`, `typed_graph` | which types there are; the graph in memory, and how it is refreshed |
 //! | `draw` | which edges of a row are taken |
 //! | `locals` | the numbers of the vertices of a sample |
-//! | `sampler`, `batch` | the options; one batch, hop by hop |
+//! | `options` | how samples are drawn, and from which vertices |
+//! | `sampler`, `batch` | many batches side by side; one batch, hop by hop |
 //! | `sample` | what is found, and both directions of it |
 //! | `features` | values of many vertices or edges as one array |
 //!
@@ -31,6 +32,7 @@ pub mod features;
 mod in_page;
 mod locals;
 mod numbers;
+mod options;
 pub mod rows;
 mod sample;
 mod sampler;
@@ -39,8 +41,9 @@ mod typed_options;
 
 pub(crate) use draw::row_random;
 pub use locals::Numbered;
+pub use options::{SamplerOptions, Seeds, Temporal, TemporalOf, TemporalStrategy};
 pub use rows::{InRow, InRows};
 pub use sample::Sample;
-pub use sampler::{Sampler, SamplerOptions, Seeds, Temporal, TemporalOf, TemporalStrategy};
+pub use sampler::Sampler;
 pub use typed_graph::TypedGraph;
 pub use typed_options::{EdgeType, TypedGraphOptions, VertexType};
