@@ -436,7 +436,6 @@ impl PyDatabase {
 
     /// The labels of all vertices, and the source, edge and target labels of all edges.
     #[pyo3(name = "_all_types")]
-    #[expect(clippy::type_complexity, reason = "two lists")]
     fn all_types(&self, py: Python<'_>) -> PyResult<sampling::TypeNames> {
         let open = self.open_database(py)?;
         detached(py, || sampling::all_types(&open.get()?))
