@@ -14,6 +14,7 @@ mod check;
 mod gap;
 mod graph;
 mod writer;
+mod written;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -85,7 +86,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
             writer::run(context, report, graph, &loaded)?;
         }
     }
-    Ok(())
+    written::run(context, report, &folder)
 }
 
 /// A team of so many threads, and the executors that are in it.

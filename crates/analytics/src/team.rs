@@ -146,6 +146,11 @@ impl Team {
         Checker(self.control.clone())
     }
 
+    /// Returns true if other threads may work on a phase.
+    pub(crate) fn has_helpers(&self) -> bool {
+        !self.shared.helpers.lock().is_empty()
+    }
+
     /// Calls `work` with every number below `parts`, in any order and from several threads.
     ///
     /// # Errors
@@ -173,7 +178,7 @@ impl Team {
                 }
             }
         };
-        match parts > 1 && !self.shared.helpers.lock().is_empty() {
+        match parts > 1 && self.has_helpers() {
             true => gang.phase(parts, &checked, || self.shared.wake_all()),
             false => gang.phase_alone(parts, &checked),
         }

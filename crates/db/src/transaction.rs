@@ -10,7 +10,6 @@ use mangrove_graph::{EdgeId, Error, GraphView, LabelSetId, Result, UserId, Value
 use mangrove_gremlin::Parameters;
 use mangrove_load::SourceTable;
 use mangrove_steps::{Files, Services};
-use mangrove_store::WriteCardinality;
 use mangrove_txn::{CommitInfo, ShardHandle};
 
 use crate::bulk::{LoadOptions, LoadProgress, LoadReport};
@@ -429,11 +428,7 @@ impl Transaction {
     pub fn set_vertex_property(&self, key: &str, values: &[(VertexId, Value)]) -> Result<()> {
         self.check_writable()?;
         let key = self.view().catalog().intern_key(key);
-        self.write(|transaction| {
-            values.iter().try_for_each(|(vertex, value)| {
-                transaction.set_vertex_property(*vertex, key, value.clone(), WriteCardinality::Single, Vec::new())
-            })
-        })
+        self.write(|transaction| transaction.set_vertex_properties(key, values))
     }
 
     /// Sets a property of each of these edges to the value beside it.

@@ -342,3 +342,33 @@ fn memory_is_counted_where_pages_are_enlarged() {
         assert!(row.allocations <= row.bytes, "{} allocations of {} bytes: {}", row.allocations, row.bytes, row.name);
     }
 }
+
+#[test]
+fn values_of_many_vertices_are_there_again() {
+    let folder = Folder::new("many");
+    let db = open(&folder);
+    db.create_index(None, "rank", true, false).unwrap();
+    let transaction = db.begin().unwrap();
+    let ids: Vec<UserId> = (0..3_000).map(UserId::int).collect();
+    let label = db.catalog().intern_label_text("person");
+    let vertices = transaction.insert_vertices(label, &ids).unwrap();
+    transaction.commit().unwrap();
+    let write = |rank: fn(i64) -> Value| {
+        let transaction = db.begin().unwrap();
+        let values: Vec<_> = vertices.iter().zip(0..).map(|(vertex, n)| (*vertex, rank(n))).collect();
+        transaction.set_vertex_property("rank", &values).unwrap();
+        transaction
+    };
+    write(|n| Value::I64(n % 7)).commit().unwrap();
+    write(|n| Value::I64(n % 11)).commit().unwrap();
+    // One that is rolled back leaves nothing.
+    drop(write(|_| Value::from("nobody")));
+    let before = dump(&db);
+    let of_five = "g.V().has('rank', 5).count()";
+    let count = ask(&db, of_five);
+    assert_eq!(count, [Value::I64((0..3_000).filter(|n| n % 11 == 5).count() as i64)]);
+    drop(db);
+    let db = open(&folder);
+    assert_eq!(dump(&db), before);
+    assert_eq!(ask(&db, of_five), count);
+}

@@ -26,6 +26,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | this one | inserting elements and writing properties |
+//! | `many` | writing one property of many vertices at once |
 //! | `deletion` | deleting elements |
 //! | `finalization` | turning claims into timestamps, or taking them back |
 //! | `unique`, `index_entries` | entries of property indexes, and unique values |
@@ -42,6 +43,7 @@ mod deletion;
 mod finalization;
 mod index_build;
 mod index_entries;
+mod many;
 pub(crate) mod redo;
 mod rule_check;
 mod unique;

@@ -360,20 +360,21 @@ impl Transaction {
         });
     }
 
-    /// Notes that the transaction has set a property of an element that is newer than its begin, if the element is. An
+    /// Notes that the transaction has set a property of an element that is newer than its begin, if one of these is. An
     /// element that the transaction itself has added is not, even in the running statement.
-    fn note_element<T>(
+    fn note_elements<T>(
         &self,
-        element: T,
+        elements: impl IntoIterator<Item = T>,
         retain: impl FnOnce(&StoreView<'_>, &mut Vec<T>) -> Result<()>,
     ) -> Result<()> {
         // Without a pre-read, writes are carried out at the begin, which shows every element they meet.
         let may_be_newer = |tracking: &&Tracking| tracking.latest.load(Ordering::Acquire) > 0 && !tracking.sets_newer();
         let Some(tracking) = self.tracking().filter(may_be_newer) else { return Ok(()) };
         let running = self.finished.load(Ordering::Acquire) + 1;
-        let mut shown = vec![element];
+        let mut shown: Vec<T> = elements.into_iter().collect();
+        let count = shown.len();
         retain(&*self.view_at(Snapshot::new(self.begin_ts(), self.number(), running))?, &mut shown)?;
-        if shown.is_empty() {
+        if shown.len() < count {
             tracking.sets_newer.store(true, Ordering::Release);
         }
         Ok(())
@@ -540,10 +541,27 @@ impl Transaction {
         };
         let outcome = self.write(|writer| writer.set_vertex_property(vertex, key, value, cardinality, meta), looks);
         if outcome.is_ok() {
-            self.note_element(vertex, |begin, shown| begin.retain_vertices(shown))?;
+            self.note_elements([vertex], |begin, shown| begin.retain_vertices(shown))?;
         }
         self.track_refusal(ElementKind::Vertex, key, &outcome);
         outcome
+    }
+
+    /// Sets the values under a key of many vertices, each to the one beside it: as [`Transaction::set_vertex_property`] of
+    /// each, in less time. After an error other than a conflict, values before the one that is refused may be set.
+    pub fn set_vertex_properties(&self, key: KeyId, values: &[(VertexId, Value)]) -> Result<()> {
+        if self.store().is_unique_of_vertices(key) {
+            // An error names the value that another vertex has.
+            return values.iter().try_for_each(|(vertex, value)| {
+                self.set_vertex_property(*vertex, key, value.clone(), WriteCardinality::Single, Vec::new())
+            });
+        }
+        let looks = |add: &mut dyn FnMut(Item)| {
+            values.iter().for_each(|(vertex, _)| cell_of(ElementId::Vertex(*vertex), key, add));
+        };
+        self.write(|writer| writer.set_vertex_properties(key, values), looks)?;
+        let vertices = values.iter().map(|(vertex, _)| *vertex);
+        self.note_elements(vertices, |begin, shown| begin.retain_vertices(shown))
     }
 
     /// If a unique index over several keys may have refused a value, adds what the refusal may depend on besides that
@@ -572,7 +590,7 @@ impl Transaction {
         };
         let outcome = self.write(|writer| writer.set_edge_property(edge, key, value), looks);
         if outcome.is_ok() {
-            self.note_element(edge, |begin, shown| begin.retain_edges(shown))?;
+            self.note_elements([edge], |begin, shown| begin.retain_edges(shown))?;
         }
         self.track_refusal(ElementKind::Edge, key, &outcome);
         outcome

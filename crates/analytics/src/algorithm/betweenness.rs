@@ -5,12 +5,12 @@
 //! over its levels adds up what depends on each vertex. Parallel edges are different paths.
 //!
 //! Both ways each vertex pulls: its paths from the level before it, and its dependency from the level after it, in the order of its row. And sources are
-//! added one after the other. So the bits are the same for any number of threads. A level in which most of the graph is found is made *bottom up*, as in
+//! added up in a fixed order. So the bits are the same for any number of threads. A level in which most of the graph is found is made *bottom up*, as in
 //! [`bfs`](super::bfs): the vertices that are not found yet look for the last level, and count their paths with the same
 //! look.
 //!
 //! In a large graph the threads share each search, level by level. In a small one, whose levels are no work for several, each takes another
-//! source, and the results of a round are added in the order of the sources.
+//! source of a round: the first search of each round adds to one array, the second one to another, and so on, and these are added up at the end.
 //!
 //! With a *sample* of `s` sources the sums are multiplied by `n / s` (Brandes and Pich, *Centrality Estimation in Large Networks*, 2007). Which
 //! vertices it has depends on the seed and on the order of positions.
@@ -36,8 +36,6 @@ const ROUND: usize = 16;
 const SMALL: u64 = 1 << 17;
 /// Vertices of a level that make a part of a phase.
 const LEVEL_PART: usize = 256;
-/// Vertices whose dependencies are a part of a phase when they are added.
-const ADDED: usize = 8_192;
 /// Bottom up is better from this part of what is left to look at on: it looks at all of it, and top down at the cells of two levels.
 const BOTTOM_UP: u64 = 3;
 /// 2⁹⁶⁰: with counts up to this, those of the next level are sums of fewer than 2⁶³ of them, and so below 2¹⁰²³.
@@ -90,7 +88,6 @@ fn scaled(projection: &Projection, sources: &[u32], mut scale: f64, team: &Team)
     let is_small = projection.positions() as u64 + projection.cell_count() <= SMALL;
     let round = if is_small { ROUND.min(sources.len()) } else { 1 };
     let mut searches: Vec<Search> = (0..round).map(|_| Search::new(projection.positions())).collect();
-    let sums: Vec<AtomicU64> = (0..projection.positions()).map(|_| AtomicU64::new(0)).collect();
     team.count_in("sources", sources.len() as u64);
     for sources in sources.chunks(round.max(1)) {
         if is_small {
@@ -102,16 +99,14 @@ fn scaled(projection: &Projection, sources: &[u32], mut scale: f64, team: &Team)
         } else {
             searches[0].run(projection, sources[0], team)?;
         }
-        for search in &mut searches[..sources.len()] {
-            search.add_to(&sums, team)?;
-            search.forget();
-        }
+        searches[..sources.len()].iter_mut().for_each(Search::forget);
         team.advance(sources.len() as u64);
     }
     if !projection.is_directed() {
         scale /= 2.0;
     }
-    Ok(sums.into_iter().map(|sum| f64::from_bits(sum.into_inner()) * scale).collect())
+    let sum = |at: u32| searches.iter().map(|search| get(&search.dependencies, at)).sum::<f64>() * scale;
+    Ok((0..projection.positions() as u32).map(sum).collect())
 }
 
 /// The search from a source. Numbers are kept as bits: several threads write to them, each to its own positions.
@@ -123,7 +118,7 @@ struct Search {
     exponents: Vec<AtomicU64>,
     /// The first level whose counts have exponents.
     scaled_from: u32,
-    /// What of all shortest paths from the source depends on each position.
+    /// What of all shortest paths from the source depends on each position, added up over the sources.
     dependencies: Vec<AtomicU64>,
     /// For each position, (1 + dependency) / `paths`: what each of its paths carries to the level before it, scaled as `paths` are.
     shares: Vec<AtomicU64>,
@@ -243,6 +238,9 @@ impl Search {
 
     /// Finds a level from the last one.
     fn top_down(&self, projection: &Projection, last: &[u32], depth: u32, team: &Team) -> Result<Level> {
+        if last.len() <= LEVEL_PART || !team.has_helpers() {
+            return self.top_down_alone(projection, last, depth, team);
+        }
         let part_of = |part: usize, all: usize| part * LEVEL_PART..all.min((part + 1) * LEVEL_PART);
         let found = team.map_parts(last.len().div_ceil(LEVEL_PART), |part| {
             let mut found = Vec::new();
@@ -268,6 +266,31 @@ impl Search {
             level
         })?;
         Ok(Level { found, ..Level::put_together(parts) })
+    }
+
+    /// As [`Search::top_down`], with this thread only: without atomic exchanges.
+    fn top_down_alone(&self, projection: &Projection, last: &[u32], depth: u32, team: &Team) -> Result<Level> {
+        let mut level = Level::default();
+        for part in last.chunks(LEVEL_PART) {
+            team.check()?;
+            for &at in part {
+                for &other in projection.outgoing(at) {
+                    let place = &self.depths[other as usize];
+                    if place.load(Ordering::Relaxed) == UNREACHED {
+                        place.store(depth, Ordering::Relaxed);
+                        level.found.push(other);
+                    }
+                }
+            }
+        }
+        for part in level.found.chunks(LEVEL_PART) {
+            team.check()?;
+            for &at in part {
+                level.paths = level.paths.max(self.count_paths(projection, at, depth));
+                level.cells += u64::from(projection.out_degree(at));
+            }
+        }
+        Ok(level)
     }
 
     /// As [`Search::top_down`], from what is not found yet.
@@ -312,23 +335,12 @@ impl Search {
                     };
                     let paths = get(&this.paths, at);
                     let dependency = paths * carried;
-                    set(&this.dependencies, at, dependency);
+                    set(&this.dependencies, at, get(&this.dependencies, at) + dependency);
                     set(&this.shares, at, (1.0 + dependency) / paths);
                 }
             })?;
         }
         Ok(())
-    }
-
-    fn add_to(&self, sums: &[AtomicU64], team: &Team) -> Result<()> {
-        // The source is no vertex between others.
-        let found = &self.order[1..];
-        team.for_parts(found.len().div_ceil(ADDED), |part| {
-            let begin = part * ADDED;
-            for &at in &found[begin..found.len().min(begin + ADDED)] {
-                set(sums, at, get(sums, at) + get(&self.dependencies, at));
-            }
-        })
     }
 
     /// Makes ready for the next source.

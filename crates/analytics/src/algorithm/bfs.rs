@@ -4,7 +4,8 @@
 //! 2012). *Top down*, the vertices of the last level look for neighbors without a depth. *Bottom up*, the vertices without
 //! a depth look for a neighbor in the last level, and stop at the first: in the middle of a search most of a graph is found
 //! by few looks. A search turns bottom up when the frontier has more than 1/15 of the cells that are left to look at, and back
-//! when it has fewer than 1/18 of the vertices.
+//! when it has fewer than 1/18 of the vertices. In a grid there are a thousand levels of a few hundred vertices: the cells of such a
+//! level are estimated from those of the level before, and a level of one part is searched without atomic exchanges.
 //!
 //! The *parent* of a vertex is the neighbor of the level before it with the least position. It is found by a walk over all rows after the
 //! search: a parent that is chosen during the search would depend on which thread comes first.
@@ -30,6 +31,11 @@ const BETA: u64 = 18;
 const FRONTIER_CELLS: u64 = 512;
 /// Vertices of a frontier that make a part of a phase, at least.
 const FRONTIER_PART: u64 = 64;
+
+/// Vertices of a frontier that one thread searches from between two looks whether the query has ended.
+const CHECKED: usize = 1_024;
+/// The cells of a level are counted if the estimate is above this part of what would turn the search bottom up.
+const ESTIMATED: u64 = 16;
 
 /// Which edges a search follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -63,47 +69,70 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
     let depths: Vec<AtomicU32> = (0..projection.positions()).map(|_| AtomicU32::new(UNREACHED)).collect();
     let mut frontier = vec![source];
     depths[source as usize].store(0, Ordering::Relaxed);
-    let expand = |frontier: &[u32], depth: u32, found: &mut Vec<u32>| {
-        for at in frontier {
-            for &other in forward(*at) {
-                let place = &depths[other as usize];
-                // A plain look first: most neighbors have a depth, and an exchange takes the line from others.
-                if place.load(Ordering::Relaxed) == UNREACHED
-                    && place.compare_exchange(UNREACHED, depth, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-                {
-                    found.push(other);
-                }
-            }
-        }
-    };
     let mut next = Vec::new();
     let mut left = projection.cell_count();
     let mut depth = 0;
+    // The cells of a frontier, if they are as many for each vertex as in the level before.
+    let mut expected = u64::MAX;
     while !frontier.is_empty() && depth < depth_max {
-        let of_frontier: u64 = frontier.iter().map(|at| forward(*at).len() as u64).sum();
+        let of_frontier = match expected < left / (ALPHA * ESTIMATED) {
+            true => expected,
+            false => frontier.iter().map(|at| forward(*at).len() as u64).sum(),
+        };
         if of_frontier > left / ALPHA {
             frontier = bottom_up(projection, &depths, follow, frontier, (&mut depth, depth_max), team)?;
+            expected = u64::MAX;
             continue;
         }
-        left = left.saturating_sub(of_frontier);
         depth += 1;
         let parts = (of_frontier / FRONTIER_CELLS).min(frontier.len() as u64 / FRONTIER_PART) as usize;
-        if parts < 2 {
-            team.check()?;
+        let mut cells = 0;
+        if parts < 2 || !team.has_helpers() {
             next.clear();
-            expand(&frontier, depth, &mut next);
-            std::mem::swap(&mut frontier, &mut next);
-            continue;
+            for (number, at) in frontier.iter().enumerate() {
+                if number % CHECKED == 0 {
+                    team.check()?;
+                }
+                let row = forward(*at);
+                cells += row.len() as u64;
+                for &other in row {
+                    let place = &depths[other as usize];
+                    // This thread is the only one: no exchange.
+                    if place.load(Ordering::Relaxed) == UNREACHED {
+                        place.store(depth, Ordering::Relaxed);
+                        next.push(other);
+                    }
+                }
+            }
+        } else {
+            let length = frontier.len().div_ceil(parts);
+            let found = team.map_parts(parts, |part| {
+                let begin = (part * length).min(frontier.len());
+                let (mut cells, mut found) = (0, Vec::new());
+                for at in &frontier[begin..frontier.len().min(begin + length)] {
+                    let row = forward(*at);
+                    cells += row.len() as u64;
+                    for &other in row {
+                        let place = &depths[other as usize];
+                        // A plain look first: most neighbors have a depth, and an exchange takes the line from others.
+                        if place.load(Ordering::Relaxed) == UNREACHED
+                            && place.compare_exchange(UNREACHED, depth, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+                        {
+                            found.push(other);
+                        }
+                    }
+                }
+                (cells, found)
+            })?;
+            next.clear();
+            for (of_part, found) in &found {
+                cells += of_part;
+                next.extend_from_slice(found);
+            }
         }
-        let length = frontier.len().div_ceil(parts);
-        let found = team.map_parts(parts, |part| {
-            let begin = (part * length).min(frontier.len());
-            let mut found = Vec::new();
-            expand(&frontier[begin..frontier.len().min(begin + length)], depth, &mut found);
-            found
-        })?;
-        frontier.clear();
-        found.iter().for_each(|found| frontier.extend_from_slice(found));
+        left = left.saturating_sub(cells);
+        expected = cells / frontier.len() as u64 * next.len() as u64 + next.len() as u64;
+        std::mem::swap(&mut frontier, &mut next);
     }
     Ok(depths.into_iter().map(AtomicU32::into_inner).collect())
 }

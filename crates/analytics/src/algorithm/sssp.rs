@@ -3,7 +3,8 @@
 //! Delta-stepping (Meyer and Sanders, *Δ-stepping: a parallelizable shortest path algorithm*, 2003). Vertices wait in buckets by their
 //! distances, each as wide as `delta`. The vertices of the first bucket pass their distances on side by side; if one of them gets a
 //! smaller distance meanwhile, it is in the bucket again. With a small delta few distances are passed on in vain, with a
-//! large one many vertices work at a time.
+//! large one many vertices work at a time. A small bucket is worked on by one thread, again and again until it is empty (*bucket fusion*:
+//! Zhang and others, *Optimizing Ordered Graph Algorithms with GraphIt*, 2020).
 //!
 //! Distances are compared and replaced as the bits of a double: for numbers that are not negative, bits are in the order of the
 //! numbers. Each distance is the least of sums along paths, in any order of the phases. Memory 8 bytes a position.
@@ -17,6 +18,8 @@ use crate::team::Team;
 
 /// Vertices of a bucket that make a part of a phase.
 const BUCKET_PART: usize = 128;
+/// A bucket of fewer vertices is no work for several threads.
+const SHARED: usize = 1_024;
 /// Buckets beyond the first one that are kept apart. Farther vertices wait together.
 const BUCKETS: usize = 1 << 16;
 
@@ -42,13 +45,47 @@ pub fn run(projection: &Projection, source: u32, delta: Option<f64>, team: &Team
         (0..projection.positions()).map(|_| AtomicU64::new(f64::INFINITY.to_bits())).collect();
     let distance = |at: u32| f64::from_bits(distances[at as usize].load(Ordering::Relaxed));
     distances[source as usize].store(0, Ordering::Relaxed);
-    let bucket_of = |distance: f64| (distance / delta) as usize;
+    // A product in place of a quotient: any function will do that is larger for larger distances.
+    let by_width = 1.0 / delta;
+    let bucket_of = |distance: f64| (distance * by_width) as usize;
     let mut buckets: Vec<Vec<u32>> = vec![vec![source]];
+    let put = |buckets: &mut Vec<Vec<u32>>, first: usize, vertex: u32, distance: f64| {
+        let bucket = (bucket_of(distance).max(first) - first).min(BUCKETS);
+        if buckets.len() <= bucket {
+            buckets.resize_with(bucket + 1, Vec::new);
+        }
+        buckets[bucket].push(vertex);
+    };
     let mut first = 0;
     while let Some(at) = buckets.iter().position(|bucket| !bucket.is_empty()) {
         buckets.drain(..at);
         first += at;
-        let bucket = std::mem::take(&mut buckets[0]);
+        let mut bucket = std::mem::take(&mut buckets[0]);
+        if bucket.len() < SHARED || !team.has_helpers() {
+            for (number, at) in bucket.drain(..).enumerate() {
+                if number % BUCKET_PART == 0 {
+                    team.check()?;
+                }
+                let from = distance(at);
+                // One that has moved to an earlier bucket since was worked on there.
+                if bucket_of(from) < first {
+                    continue;
+                }
+                for (&other, weight) in projection.outgoing(at).iter().zip(projection.outgoing_weights(at)) {
+                    let (through, place) = (from + weight, &distances[other as usize]);
+                    // This thread is the only one: no exchange.
+                    if through.to_bits() < place.load(Ordering::Relaxed) {
+                        place.store(through.to_bits(), Ordering::Relaxed);
+                        put(&mut buckets, first, other, through);
+                    }
+                }
+            }
+            if buckets[0].is_empty() {
+                // Its memory is used again.
+                buckets[0] = bucket;
+            }
+            continue;
+        }
         let reached = team.map_parts(bucket.len().div_ceil(BUCKET_PART), |part| {
             let begin = part * BUCKET_PART;
             let mut reached = Vec::new();
@@ -75,11 +112,7 @@ pub fn run(projection: &Projection, source: u32, delta: Option<f64>, team: &Team
             if distance(vertex) < through {
                 continue;
             }
-            let bucket = (bucket_of(through).max(first) - first).min(BUCKETS);
-            if buckets.len() <= bucket {
-                buckets.resize_with(bucket + 1, Vec::new);
-            }
-            buckets[bucket].push(vertex);
+            put(&mut buckets, first, vertex, through);
         }
     }
     Ok(distances.into_iter().map(|bits| f64::from_bits(bits.into_inner())).collect())

@@ -8,7 +8,7 @@
 //!   shorter than another one, it is searched there. The two other vertices of the triangle are members of that row
 //!   too, so they are counted in a short array of the row, and added to the counts of the graph once a row.
 //! - *In place.* Rows stay as they are in the projection. A triangle is found from its vertex of the highest position: its
-//!   neighbors before it are marked, and looked up in the rows of these neighbors.
+//!   neighbors before it are looked for in the rows of these neighbors.
 //!
 //! To rank vertices and sort rows costs as much as tens of looks at each cell. In place, a vertex is looked at once for each neighbor after it, so the
 //! looks are fewer than the sum of the squares of all degrees. If that is at most [`LOOKS_A_CELL`] for each cell, the rows stay in place: in a grid
@@ -28,6 +28,9 @@ use crate::team::Team;
 
 /// Ranks are better from this number of looks at a cell on.
 const LOOKS_A_CELL: u64 = 32;
+
+/// So few members are compared one by one.
+const FEW: usize = 8;
 
 /// The triangles of a graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,11 +59,17 @@ pub fn run(projection: &Projection, team: &Team) -> Result<Triangles> {
 /// Returns true if the degrees are so even that rows stay in place.
 fn is_even(projection: &Projection, team: &Team) -> Result<bool> {
     let parts = projection.parts();
+    // The square of a sum of two is at most twice the sum of the squares.
+    let directions = if projection.is_directed() { 2 } else { 1 };
     let of_parts = team.map_parts(parts.len(), |part| {
-        let (mut cells, mut looks) = (0, 0);
-        for at in parts[part].clone() {
-            let degree = both(projection, at as u32).map(|row| row.len() as u64).sum::<u64>();
-            (cells, looks) = (cells + degree, looks + degree.saturating_mul(degree));
+        let (mut cells, mut looks) = (0, 0_u64);
+        let mut count = |_: usize, row: &[u32]| {
+            let degree = row.len() as u64;
+            (cells, looks) = (cells + degree, looks.saturating_add(degree.saturating_mul(degree * directions)));
+        };
+        projection.each_outgoing(parts[part].clone(), &mut count);
+        if projection.is_directed() {
+            projection.each_incoming(parts[part].clone(), &mut count);
         }
         (cells, looks)
     })?;
@@ -69,20 +78,19 @@ fn is_even(projection: &Projection, team: &Team) -> Result<bool> {
     Ok(looks <= cells.into_iter().sum::<u64>().saturating_mul(LOOKS_A_CELL))
 }
 
-/// The rows of a position: of both directions.
+/// The incoming rows of a position that its outgoing ones do not have.
 #[inline]
-fn both(projection: &Projection, at: u32) -> impl Iterator<Item = &[u32]> {
-    let incoming = projection.is_directed().then(|| projection.incoming(at));
-    std::iter::once(projection.outgoing(at)).chain(incoming)
+fn incoming(projection: &Projection, at: u32) -> &[u32] {
+    if projection.is_directed() { projection.incoming(at) } else { &[] }
 }
 
-/// The neighbors of a vertex at positions before it, as a set: a position is a member if its place has it.
+/// The neighbors of a vertex at positions before it, ascending.
 struct Before {
-    /// For each position its place, if it is a member; otherwise anything.
-    places: Vec<u32>,
     members: Vec<u32>,
     /// For each member, the last neighbor with which it was counted.
     counted: Vec<u32>,
+    /// For each position its place, if it is one of more than [`FEW`] members; otherwise anything.
+    places: Vec<u32>,
 }
 
 impl Before {
@@ -90,24 +98,34 @@ impl Before {
         Before { places: vec![0; positions], members: Vec::new(), counted: Vec::new() }
     }
 
-    #[inline]
-    fn place(&self, at: u32) -> Option<usize> {
-        let place = self.places[at as usize] as usize;
-        (self.members.get(place) == Some(&at)).then_some(place)
-    }
-
     /// Makes the set of the neighbors before a position.
     #[inline]
-    fn fill(&mut self, projection: &Projection, at: u32) {
+    fn fill(&mut self, at: u32, rows: [&[u32]; 2]) {
         self.members.clear();
-        for row in both(projection, at) {
-            for &other in row {
-                if other < at && self.place(other).is_none() {
-                    self.places[other as usize] = self.members.len() as u32;
-                    self.members.push(other);
-                }
+        rows.into_iter().for_each(|row| self.members.extend(row.iter().filter(|other| **other < at)));
+        match *self.members {
+            [] | [_] => return,
+            // In a grid most vertices have two.
+            [one, other] if one < other => return,
+            _ => self.members.sort_unstable(),
+        }
+        self.members.dedup();
+        if self.members.len() > FEW {
+            for (place, member) in self.members.iter().enumerate() {
+                self.places[*member as usize] = place as u32;
             }
         }
+        self.counted.clear();
+        self.counted.resize(self.members.len(), at);
+    }
+
+    #[inline]
+    fn place(&self, at: u32) -> Option<usize> {
+        if self.members.len() <= FEW {
+            return self.members.iter().position(|member| *member == at);
+        }
+        let place = self.places[at as usize] as usize;
+        (self.members.get(place) == Some(&at)).then_some(place)
     }
 }
 
@@ -126,20 +144,25 @@ fn in_place(projection: &Projection, team: &Team) -> Result<Vec<u64>> {
     team.for_parts(parts.len(), |part| {
         let set = sets.lock().pop();
         let mut set = set.unwrap_or_else(|| Before::new(projection.positions()));
-        for at in parts[part].clone() {
+        projection.each_outgoing(parts[part].clone(), |at, row| {
             let at = at as u32;
-            set.fill(projection, at);
-            // The first one has no other member before it.
-            let Some(first) = set.members.iter().copied().min().filter(|_| set.members.len() > 1) else { continue };
-            set.counted.clear();
-            set.counted.resize(set.members.len(), at);
-            let mut of_at = 0;
-            for member in 0..set.members.len() {
-                let (member, mut of_member) = (set.members[member], 0);
-                if member == first {
-                    continue;
+            set.fill(at, [row, incoming(projection, at)]);
+            match *set.members {
+                [] | [_] => return,
+                [one, other] => {
+                    let rows = [projection.outgoing(other), incoming(projection, other)];
+                    if rows.into_iter().any(|row| row.contains(&one)) {
+                        [one, other, at].into_iter().for_each(|vertex| add(vertex, 1));
+                    }
+                    return;
                 }
-                for row in both(projection, member) {
+                _ => {}
+            }
+            let mut of_at = 0;
+            // The first one has no other member before it.
+            for member in 1..set.members.len() {
+                let (member, mut of_member) = (set.members[member], 0);
+                for row in [projection.outgoing(member), incoming(projection, member)] {
                     for &other in row.iter().filter(|other| **other < member) {
                         if let Some(place) = set.place(other)
                             && std::mem::replace(&mut set.counted[place], member) != member
@@ -153,7 +176,7 @@ fn in_place(projection: &Projection, team: &Team) -> Result<Vec<u64>> {
                 of_at += of_member;
             }
             add(at, of_at);
-        }
+        });
         sets.lock().push(set);
     })?;
     Ok(counts.into_iter().map(AtomicU64::into_inner).collect())

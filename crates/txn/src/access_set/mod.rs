@@ -146,6 +146,13 @@ impl Item {
         Item { class: ItemClass::new(kind, key.0, labels.map_or(ANY, |set| set.0)), id: hash_value(value) }
     }
 
+    /// The sets of elements of one label set, and of any, that have this value.
+    fn values(kind: ElementKind, key: KeyId, labels: LabelSetId, value: &Value) -> [Self; 2] {
+        let of_any = Item::value(kind, key, None, value);
+        let kind = pick(kind, ItemKind::VertexValue, ItemKind::EdgeValue);
+        [Item { class: ItemClass::new(kind, key.0, labels.0), ..of_any }, of_any]
+    }
+
     /// The element that has this chosen id, if there is one.
     pub fn chosen_id(kind: ElementKind, id: &UserId) -> Self {
         let kind = pick(kind, ItemKind::VertexId, ItemKind::EdgeId);

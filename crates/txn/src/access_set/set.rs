@@ -9,7 +9,8 @@
 //! Hashed ids are spread over 64 bits, where a bitmap saves nothing. Their classes keep hash sets in place of bitmaps.
 //!
 //! A transaction fills a set, may look items up meanwhile, freezes it, and compares it with others. A *bulk* set is
-//! filled without lookups, so its list collects items, duplicates too, until they are sorted into the bitmaps.
+//! filled without lookups, so it collects the ids of each class, duplicates too, until they go into the bitmaps. The ids
+//! of a class mostly come in ascending order, because the elements of a large write do, and are sorted only if they do not.
 //!
 //! Invariants:
 //!
@@ -31,7 +32,7 @@ const LIST_MAX: usize = 24;
 const TABLE_MAX: usize = 8_192;
 /// A set that is not read before it is frozen is a bulk set if it will have more items than this.
 const BULK_MIN: usize = 2_048;
-/// The most items of a bulk set that wait to be sorted into the bitmaps. The more at a time, the less work an item.
+/// The most items of a bulk set that wait to go into the bitmaps. The more at a time, the less work an item.
 const PENDING_MAX: usize = 1 << 20;
 
 type FastState = foldhash::fast::FixedState;
@@ -40,14 +41,67 @@ type ItemTable = HashSet<Item, FastState>;
 /// Items that a transaction has read, or that it changes.
 #[derive(Debug, Default)]
 pub struct ItemSet {
-    /// The first items. In a bulk set, the items that are not in the bitmaps yet, with duplicates.
+    /// The first items.
     list: SmallVec<[Item; INLINE]>,
     table: Option<Box<ItemTable>>,
     bitmaps: Option<Box<HashMap<ItemClass, ClassIds, FastState>>>,
     /// The size of the bitmaps in bytes. Summing it up visits all their containers, so it is done when they change.
     bitmap_bytes: usize,
     signature: Signature,
-    is_in_bulk: bool,
+    /// In a bulk set that is not frozen, the items that are not in the bitmaps yet, with duplicates.
+    pending: Option<Box<Pending>>,
+}
+
+/// The ids of items of a bulk set, by class.
+#[derive(Debug, Default)]
+struct Pending {
+    classes: Vec<(ItemClass, Vec<u64>)>,
+    /// Where each class is.
+    places: HashMap<ItemClass, usize, FastState>,
+    /// Where the class of the next item is likely to be: the facts of one write after the other have the same classes.
+    expected: usize,
+    count: usize,
+}
+
+impl Pending {
+    #[inline]
+    fn add(&mut self, item: Item) {
+        let place = match self.classes.get(self.expected) {
+            Some((class, _)) if *class == item.class => self.expected,
+            _ => self.place(item.class),
+        };
+        self.expected = if place + 1 < self.classes.len() { place + 1 } else { 0 };
+        let ids = &mut self.classes[place].1;
+        if ids.last() != Some(&item.id) {
+            ids.push(item.id);
+            self.count += 1;
+        }
+    }
+
+    fn place(&mut self, class: ItemClass) -> usize {
+        *self.places.entry(class).or_insert_with(|| {
+            self.classes.push((class, Vec::new()));
+            self.classes.len() - 1
+        })
+    }
+
+    /// Takes the ids of each class: ascending and each once, if they are no hashes.
+    fn take(&mut self) -> impl Iterator<Item = (ItemClass, Vec<u64>)> {
+        self.count = 0;
+        self.places.clear();
+        std::mem::take(&mut self.classes).into_iter().map(|(class, mut ids)| {
+            // Hashes go into a set, which needs no order.
+            if !class.is_hashed() && !ids.is_sorted_by(|one, next| one < next) {
+                ids.sort_unstable();
+                ids.dedup();
+            }
+            (class, ids)
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        self.classes.iter().map(|(_, ids)| ids.capacity() * size_of::<u64>()).sum()
+    }
 }
 
 /// The ids of one class.
@@ -65,14 +119,14 @@ impl ClassIds {
         }
     }
 
-    fn extend(&mut self, ascending: &[Item]) {
+    /// Adds ids, which ascend if they are no hashes.
+    fn extend(&mut self, more: impl Iterator<Item = u64>) {
         match self {
             ClassIds::Dense(ids) => {
-                let ascending = ascending.iter().map(|item| item.id);
-                let more = RoaringTreemap::from_sorted_iter(ascending).expect("items of one class ascend by their ids");
+                let more = RoaringTreemap::from_sorted_iter(more).expect("items of one class ascend by their ids");
                 *ids |= more;
             }
-            ClassIds::Hashed(ids) => ids.extend(ascending.iter().map(|item| item.id)),
+            ClassIds::Hashed(ids) => ids.extend(more),
         }
     }
 
@@ -125,14 +179,12 @@ fn make_room(table: &mut ItemTable, items: usize) {
 impl ItemSet {
     /// An empty set for about this many items, all of which are added before the set is frozen or read.
     pub(super) fn for_bulk(items: usize) -> Self {
-        let is_in_bulk = items > BULK_MIN;
-        let list = SmallVec::with_capacity(if is_in_bulk { items.min(PENDING_MAX) } else { 0 });
-        ItemSet { list, is_in_bulk, ..ItemSet::default() }
+        ItemSet { pending: (items > BULK_MIN).then(Box::default), ..ItemSet::default() }
     }
 
     /// Makes room for this many more items, as far as they will be in a table.
     pub fn reserve(&mut self, items: usize) {
-        if items > LIST_MAX && !self.is_in_bulk {
+        if items > LIST_MAX && self.pending.is_none() {
             make_room(self.table.get_or_insert_default(), items);
         }
     }
@@ -140,7 +192,7 @@ impl ItemSet {
     /// Adds an item.
     #[inline]
     pub fn add(&mut self, item: Item) {
-        if self.table.is_none() && self.bitmaps.is_none() && !self.is_in_bulk && self.list.len() < LIST_MAX {
+        if self.table.is_none() && self.bitmaps.is_none() && self.pending.is_none() && self.list.len() < LIST_MAX {
             if !self.list.contains(&item) {
                 self.signature.add(item);
                 self.list.push(item);
@@ -152,11 +204,9 @@ impl ItemSet {
 
     fn add_to_large(&mut self, item: Item) {
         self.signature.add(item);
-        if self.is_in_bulk {
-            if self.list.last() != Some(&item) {
-                self.list.push(item);
-            }
-            if self.list.len() >= PENDING_MAX {
+        if let Some(pending) = &mut self.pending {
+            pending.add(item);
+            if pending.count >= PENDING_MAX {
                 self.compress();
             }
             return;
@@ -183,6 +233,7 @@ impl ItemSet {
         let in_table = self.table.as_ref().map_or(0, |table| table.len());
         self.list.len()
             + in_table
+            + self.pending.as_ref().map_or(0, |pending| pending.count)
             + self.bitmaps.as_ref().map_or(0, |bitmaps| bitmaps.values().map(ClassIds::len).sum())
     }
 
@@ -190,7 +241,8 @@ impl ItemSet {
     pub fn bytes(&self) -> usize {
         let table = self.table.as_ref().map_or(0, |table| size_of::<ItemTable>() + table.allocation_size());
         let list = if self.list.spilled() { self.list.capacity() * size_of::<Item>() } else { 0 };
-        size_of::<ItemSet>() + list + table + self.bitmap_bytes
+        let pending = self.pending.as_ref().map_or(0, |pending| pending.bytes());
+        size_of::<ItemSet>() + list + table + pending + self.bitmap_bytes
     }
 
     /// The Bloom filter of the set's items.
@@ -198,15 +250,21 @@ impl ItemSet {
         &self.signature
     }
 
-    /// Moves the items of list and table into the bitmaps.
+    /// Moves all other items into the bitmaps.
     fn compress(&mut self) {
         let table = self.table.take().into_iter().flat_map(|table| table.into_iter());
         let mut items: Vec<Item> = self.list.drain(..).chain(table).collect();
         items.sort_unstable();
         items.dedup();
         let bitmaps = self.bitmaps.get_or_insert_default();
+        let mut extend = |class: ItemClass, more: &mut dyn Iterator<Item = u64>| {
+            bitmaps.entry(class).or_insert_with(|| ClassIds::new(class)).extend(more);
+        };
         for run in items.chunk_by(|a, b| a.class == b.class) {
-            bitmaps.entry(run[0].class).or_insert_with(|| ClassIds::new(run[0].class)).extend(run);
+            extend(run[0].class, &mut run.iter().map(|item| item.id));
+        }
+        for (class, ids) in self.pending.iter_mut().flat_map(|pending| pending.take()) {
+            extend(class, &mut ids.into_iter());
         }
         self.bitmap_bytes = bitmaps.values().map(ClassIds::bytes).sum();
     }
@@ -215,9 +273,10 @@ impl ItemSet {
     pub fn freeze(&mut self) {
         // TXN-21, TXN-22: the bitmaps take everything, and each item once.
         let is_apart = self.bitmaps.is_some() && (self.table.is_some() || !self.list.is_empty());
-        if is_apart || self.is_in_bulk {
+        if is_apart || self.pending.is_some() {
             self.compress();
             self.list = SmallVec::new();
+            self.pending = None;
         }
     }
 
@@ -339,6 +398,14 @@ mod tests {
             set_a.each(|item| each.push(item));
             each.sort_unstable();
             assert!(each.iter().eq(&a));
+            // A set that is filled before it is read.
+            let mut bulk = ItemSet::for_bulk(BULK_MIN + 1);
+            a.iter().chain(a.iter().rev().take(9)).for_each(|item| bulk.add(*item));
+            bulk.freeze();
+            assert_eq!((bulk.len(), bulk.contains(probe)), (a.len(), a.contains(&probe)));
+            assert!(a.iter().all(|item| bulk.contains(*item)));
+            assert_eq!(bulk.signature(), set_a.signature());
+            assert_eq!((bulk.meets(&set_b), set_b.meets(&bulk)), (!a.is_disjoint(&b), !a.is_disjoint(&b)));
             let expected = !a.is_disjoint(&b);
             assert_eq!((set_a.meets(&set_b), set_b.meets(&set_a)), (expected, expected));
             met[usize::from(expected)] += 1;

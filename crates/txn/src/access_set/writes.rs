@@ -102,9 +102,7 @@ impl WriteSet {
 
     fn add_image(&mut self, kind: ElementKind, key: KeyId, labels: LabelSetId, value: &Value) {
         self.newest.key = key.0.max(self.newest.key);
-        for labels in [Some(labels), None] {
-            self.items.add(Item::value(kind, key, labels, value));
-        }
+        Item::values(kind, key, labels, value).into_iter().for_each(|item| self.items.add(item));
         self.images.push(ValueImage { kind, key, labels, value: value.clone() });
         if self.images.len() > IMAGES_MAX {
             self.summarize();
