@@ -13,7 +13,7 @@ use super::draw::{DrawRule, Drawer, row_random};
 use super::locals::Locals;
 use super::rows::{InRow, InRows};
 use super::sample::Sample;
-use super::sampler::{SamplerOptions, Seeds, TemporalOf};
+use super::sampler_options::{SamplerOptions, Seeds, TemporalOf};
 use crate::random::Random;
 use crate::team::Team;
 

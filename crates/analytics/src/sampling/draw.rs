@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::rows::InRow;
-use super::sampler::{Temporal, TemporalOf, TemporalStrategy};
+use super::sampler_options::{Temporal, TemporalOf, TemporalStrategy};
 use crate::random::Random;
 
 /// Up to this many edges, a look through those that are taken is faster than a bit for each candidate.

@@ -18,7 +18,7 @@
 //! | `typed_options`, `typed_graph` | which types there are; the graph in memory, and how it is refreshed |
 //! | `draw` | which edges of a row are taken |
 //! | `locals` | the numbers of the vertices of a sample |
-//! | `sampler`, `batch` | the options; one batch, hop by hop |
+//! | `sampler_options`, `sampler`, `batch` | how samples are drawn; batches side by side; one batch, hop by hop |
 //! | `sample` | what is found, and both directions of it |
 //! | `features` | values of many vertices or edges as one array |
 //!
@@ -34,6 +34,7 @@ mod numbers;
 pub mod rows;
 mod sample;
 mod sampler;
+mod sampler_options;
 mod typed_graph;
 mod typed_options;
 
@@ -41,6 +42,7 @@ pub(crate) use draw::row_random;
 pub use locals::Numbered;
 pub use rows::{InRow, InRows};
 pub use sample::Sample;
-pub use sampler::{Sampler, SamplerOptions, Seeds, Temporal, TemporalOf, TemporalStrategy};
+pub use sampler::Sampler;
+pub use sampler_options::{SamplerOptions, Seeds, Temporal, TemporalOf, TemporalStrategy};
 pub use typed_graph::TypedGraph;
 pub use typed_options::{EdgeType, TypedGraphOptions, VertexType};
