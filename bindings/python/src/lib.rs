@@ -50,8 +50,6 @@ fn _mangrove(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<server::PyServer>()?;
     module.add_class::<table::PyTable>()?;
     module.add_class::<options::PyCanceller>()?;
-    module.add_class::<sampling::PyArray>()?;
-    module.add_class::<sampling::PyEpoch>()?;
     module.add_class::<sampling::PySampler>()?;
     module.add_class::<elements::PyVertex>()?;
     module.add_class::<elements::PyEdge>()?;

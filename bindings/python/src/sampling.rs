@@ -284,7 +284,7 @@ fn feature_options(
 }
 
 /// A sampler: how samples are drawn.
-#[pyclass(name = "_Sampler", module = "mangrove._mangrove", frozen)]
+#[pyclass(name = "Sampler", module = "mangrove._mangrove", frozen)]
 pub(crate) struct PySampler {
     sampler: OfProcess<Sampler>,
     /// By edge type, the type of the edges in the other direction; empty unless samples have both directions.

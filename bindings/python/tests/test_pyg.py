@@ -304,6 +304,8 @@ def example() -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    # The matrices are small: one thread is as fast, and takes none from other tests.
+    torch.set_num_threads(1)
     return module
 
 
@@ -329,6 +331,6 @@ def test_a_graph_convolutional_network_is_as_accurate_as_published(
     module = example()
     with module.load(module.planetoid(planetoid_directory, name)) as db, module.graph_of(db) as graph:
         assert (graph.num_nodes(), graph.num_edges()) == papers_and_edges
-        tests = [module.accuracy(graph, seed)[1] for seed in range(3)]
+        tests = [module.accuracy(graph, seed)[1] for seed in range(2)]
     # The standard deviation over initializations is 0.5 points for Cora and 0.8 for Citeseer.
     assert abs(sum(tests) / len(tests) - published) < 0.015, tests

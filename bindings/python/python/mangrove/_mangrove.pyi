@@ -405,7 +405,7 @@ class _Epoch:
     def close(self) -> None: ...
 
 @final
-class _Sampler:
+class Sampler:
     """How samples are drawn."""
 
     def __new__(

@@ -19,6 +19,9 @@ Neighbors are sampled and features are read in the native module, without the in
 (``num_workers``) cannot use a database that is open in their parent.
 """
 
+# PyTorch Geometric is not part of what the types are checked with.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 from typing import Any, Callable, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple, Union
@@ -508,7 +511,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         self.threads = graph.threads if threads is None else threads
         self._batch = 0
         self._is_bidirectional = subgraph_type == "bidirectional"
-        self._sampler = _mangrove._Sampler(
+        self._sampler = _mangrove.Sampler(
             fanouts,
             replace=replace,
             disjoint=self.disjoint,

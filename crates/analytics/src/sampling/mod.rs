@@ -36,6 +36,7 @@ mod options;
 pub mod rows;
 mod sample;
 mod sampler;
+mod sampler_options;
 mod typed_graph;
 mod typed_options;
 
