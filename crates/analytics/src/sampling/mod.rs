@@ -36,7 +36,6 @@ mod options;
 pub mod rows;
 mod sample;
 mod sampler;
-mod sampler_options;
 mod typed_graph;
 mod typed_options;
 

@@ -8,7 +8,6 @@ use super::locals::{ByPosition, Hashed, HashedTrees, Locals, Numbered};
 use super::options::{SamplerOptions, Seeds, TemporalOf};
 use super::rows::InRows;
 use super::sample::Sample;
-use super::sampler_options::{SamplerOptions, Seeds, TemporalOf};
 use crate::random::Random;
 use crate::team::Team;
 
