@@ -13,6 +13,7 @@ __all__ = [
     "Prepared",
     "Transaction",
     "Results",
+    "Sampler",
     "Server",
     "Canceller",
     "Vertex",
