@@ -15,7 +15,7 @@ use crate::from_python::parameters;
 use crate::options::{PyCanceller, RunOptions, isolation};
 use crate::process::{OfProcess, detached};
 use crate::results::{PyResults, Reading, ReadingCell, end_all};
-use crate::sampling::{self, EdgeTypeArguments, EpochCell, PyEpoch, VertexTypeArguments};
+use crate::sampling::{self, AllTypes, EdgeTypeArguments, EpochCell, PyEpoch, VertexTypeArguments};
 use crate::server::PyServer;
 use crate::transaction::{PyTransaction, TransactionCell};
 use crate::wire::{self, PyWireResults};
@@ -315,8 +315,7 @@ impl PyDatabase {
 
     /// The labels of all vertices, and the source, edge and target labels of all edges.
     #[pyo3(name = "_all_types")]
-    #[expect(clippy::type_complexity, reason = "two lists")]
-    fn all_types(&self, py: Python<'_>) -> PyResult<(Vec<String>, Vec<(String, String, String)>)> {
+    fn all_types(&self, py: Python<'_>) -> PyResult<AllTypes> {
         let open = self.open_database(py)?;
         detached(py, || sampling::all_types(&open.get()?))
     }

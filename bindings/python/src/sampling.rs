@@ -128,7 +128,10 @@ pub(crate) fn types(
 }
 
 /// The labels of all vertices, and the source, edge and target labels of all edges.
-pub(crate) fn all_types(database: &Database) -> Result<(Vec<String>, Vec<(String, String, String)>)> {
+pub(crate) type AllTypes = (Vec<String>, Vec<(String, String, String)>);
+
+/// The types that the edges of a database have.
+pub(crate) fn all_types(database: &Database) -> Result<AllTypes> {
     let all = TypedGraphOptions::of_all(database.begin_read()?.view())?;
     let name = |at: usize| all.vertex_types[at].name.clone();
     let edges = all.edge_types.iter().map(|of| (name(of.source), of.name.clone(), name(of.target))).collect();
