@@ -18,6 +18,7 @@ __all__ = [
     "Prepared",
     "Transaction",
     "Results",
+    "Sampler",
     "Server",
     "Table",
     "Canceller",
