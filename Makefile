@@ -16,6 +16,7 @@ ARGS ?=
 BENCH_ARGS ?=
 PEERS_ARGS ?=
 ALGORITHMS_ARGS ?=
+PYTHON_ARGS ?=
 
 .PHONY: help
 help: ## List the targets
@@ -87,6 +88,10 @@ bench: tools ## Run the benchmarks beside the limits of this machine (BENCH_ARGS
 .PHONY: bench-peers
 bench-peers: tools ## Fetch Ladybug and TinkerGraph, and measure beside them (PEERS_ARGS="--vertices 20000 …")
 	@bench/peers/run.sh $(PEERS_ARGS)
+
+.PHONY: bench-python
+bench-python: tools ## Make the Python package, and measure it beside Ladybug and DuckDB, which are fetched (PYTHON_ARGS="--rounds 5 …")
+	@bench/python/run.sh $(PYTHON_ARGS)
 
 .PHONY: bench-algorithms
 bench-algorithms: tools ## Fetch NetworkX, igraph, Kuzu and Ladybug, and measure graph algorithms beside them (ALGORITHMS_ARGS="--graph FILE …")

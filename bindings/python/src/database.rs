@@ -19,7 +19,7 @@ use crate::loading::{self, GivenLoad, GivenTable};
 use crate::options::{PyCanceller, RunOptions, isolation};
 use crate::process::{OfProcess, detached};
 use crate::results::{PyResults, Reading, ReadingCell, end_all};
-use crate::sampling::{self, AllTypes, EdgeTypeArguments, EpochCell, PyEpoch, VertexTypeArguments};
+use crate::sampling::{self, EdgeTypeArguments, EpochCell, PyEpoch, VertexTypeArguments};
 use crate::server::PyServer;
 use crate::table::{PyTable, arrow_options};
 use crate::transaction::{PyTransaction, TransactionCell};
