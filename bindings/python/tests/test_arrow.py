@@ -244,6 +244,21 @@ def test_algorithms(people: mangrove.Database) -> None:
     assert not hasattr(people.algo, "rank")
 
 
+def test_named_projections(people: mangrove.Database) -> None:
+    created = people.projections.create("friends", vertices="person", edges="knows", weight="since")
+    assert (created["vertex_count"], created["cell_count"], created["weight"]) == (3, 2, "since")
+    people.query("g.V(2).as('b').V(3).addE('knows').from('b').property('since', 2003)")
+    assert people.projections.list()[0]["cell_count"] == 2
+    assert people.projections.refresh("friends")["cell_count"] == 3
+    assert len(people.algo.pagerank(projection="friends")) == 3
+    with pytest.raises(mangrove.RequestError, match="friends"):
+        people.projections.create("friends")
+    people.projections.drop("friends")
+    assert people.projections.list() == []
+    with pytest.raises(mangrove.RequestError, match="friends"):
+        people.projections.refresh("friends")
+
+
 def test_the_progress_of_an_algorithm_is_told_and_can_end_it(db: mangrove.Database) -> None:
     count = 60_000
     rng = np.random.default_rng(1)

@@ -13,6 +13,7 @@ from ._errors import ConflictError
 from ._progress import Progress
 from .algorithms import Algorithms
 from .loading import Edges, LoadReport, Vertices, load_files, load_tables
+from .projections import Projections
 
 if TYPE_CHECKING:
     import igraph
@@ -130,6 +131,11 @@ class Database(_mangrove.Database):
     def algo(self) -> Algorithms:
         """The graph algorithms: ``db.algo.pagerank(damping=0.9)``. ``dir(db.algo)`` has their names, ``help`` their options."""
         return Algorithms(self)
+
+    @property
+    def projections(self) -> Projections:
+        """The named projections, which algorithms read with the option ``projection``."""
+        return Projections(self)
 
     def load(
         self,
