@@ -472,8 +472,9 @@ impl PyDatabase {
         detached(py, || Ok(open.get()?.element_counts()))
     }
 
-    /// Closes the database: open transactions are rolled back, results that are being read end. Other handles of the same
-    /// database, such as those of `options()`, are closed, too.
+    /// Closes the database: open transactions are rolled back, results that were not read are given up. Other handles of the same
+    /// database, such as those of `options()`, are closed, too. If another thread waits for results, this waits for them, too:
+    /// `results.cancel()` ends their query.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open_database(py)?;
         py.detach(|| open.close());

@@ -91,8 +91,8 @@ pub(crate) fn keep_raised(error: PyErr) -> bool {
     true
 }
 
-/// Works without the interpreter's lock. If a handler of a signal has raised something meanwhile, the call raises that, whatever the
-/// work has come to.
+/// Works without the interpreter's lock. If a handler of a signal raises an exception meanwhile, the call raises that exception, also
+/// if the work has succeeded.
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     let outcome = py.detach(work);
     match RAISED.with(|raised| raised.borrow_mut().take()) {

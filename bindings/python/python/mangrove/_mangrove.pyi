@@ -72,7 +72,10 @@ class Database:
         """The numbers of vertices and edges, from counters."""
 
     def close(self) -> None:
-        """Closes the database: open transactions are rolled back, results that are being read end."""
+        """Closes the database: open transactions are rolled back, results that were not read are given up.
+
+        If another thread waits for results, this waits for them, too: ``results.cancel()`` ends their query.
+        """
 
     @property
     def location(self) -> str:
