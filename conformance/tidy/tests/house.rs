@@ -1,7 +1,7 @@
 //! Checks the rules of this crate on the sources and documents of the project.
 
 use mangrove_tidy::imports::{Imports, shown};
-use mangrove_tidy::{documents, files, headers, invariants};
+use mangrove_tidy::{documents, files, headers, invariants, programs};
 
 /// The known cycles within a folder, as `crate::folder: modules`. There is none between the folders of a crate. A new
 /// cycle fails the test, and so does a listed cycle that is gone. `plan::compile` is a recursive descent: a step's
@@ -44,4 +44,14 @@ fn links_between_documents_lead_somewhere() {
 #[test]
 fn every_source_file_says_what_it_is_for() {
     none("files without a module header", headers::missing());
+}
+
+#[test]
+fn every_file_of_tests_is_part_of_a_program() {
+    none("files that no test program has", programs::forgotten());
+}
+
+#[test]
+fn no_unit_test_is_switched_off() {
+    none("unit tests of targets without tests", programs::switched_off());
 }

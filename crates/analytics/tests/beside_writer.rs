@@ -1,11 +1,8 @@
 //! Every run sees one moment: beside a writer that keeps an invariant, projections have it, and algorithms find what their verifiers
 //! find.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{all, with_teams};
 use mangrove_analytics::algorithm::{bfs, k_core, pagerank, triangles, wcc};
 use mangrove_analytics::cache::ProjectionCache;
 use mangrove_analytics::{Orientation, Team, verify};
@@ -14,6 +11,8 @@ use mangrove_graph::{EdgeId, VertexId};
 use mangrove_txn::{Isolation, TransactionManager, TransactionOptions};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{all, with_teams};
 
 /// A graph, and a writer that moves an edge in each transaction: from a vertex to the one after it, and so on. So the number of edges
 /// stays, and so does the sum of the numbers of their targets, modulo the number of vertices.
@@ -30,7 +29,7 @@ impl Ring {
     fn new(seed: u64) -> Self {
         let numbers: Vec<i64> = (0..VERTICES as i64).collect();
         let mut rng = SmallRng::seed_from_u64(seed);
-        let (manager, _) = common::graph_of(&numbers, &[]);
+        let (manager, _) = crate::common::graph_of(&numbers, &[]);
         let txn = manager.begin(TransactionOptions { isolation: Isolation::Snapshot, read_only: false }).unwrap();
         let label = manager.store().catalog().intern_label_text("edge");
         let ids: Vec<_> = (0..VERTICES as i64).map(|number| Some(mangrove_graph::UserId::int(number))).collect();

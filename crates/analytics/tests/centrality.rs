@@ -1,8 +1,5 @@
 //! How important vertices are: algorithms find what their verifiers find, with the same bits for any number of threads.
 
-mod common;
-
-use common::{World, all, assert_near, graph_of, of_labels, present, project, unweighted, with_teams};
 use mangrove_analytics::algorithm::betweenness::{self, BetweennessOptions};
 use mangrove_analytics::algorithm::bfs::Follow;
 use mangrove_analytics::algorithm::closeness::{self, ClosenessOptions, Measure};
@@ -13,6 +10,8 @@ use mangrove_analytics::{Orientation, Projection, Team, verify};
 use mangrove_testdata::{case_count, first_seed};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{World, all, assert_near, graph_of, of_labels, present, project, unweighted, with_teams};
 
 const ORIENTATIONS: [Orientation; 2] = [Orientation::Directed, Orientation::Undirected];
 

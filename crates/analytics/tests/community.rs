@@ -1,14 +1,13 @@
 //! Which vertices belong together: algorithms and their verifiers, on random graphs, with any number of threads.
 
-mod common;
-
-use common::{World, all, graph_of, karate_club, on_random_graphs, project, with_teams};
 use mangrove_analytics::algorithm::louvain::{Communities, ModularityOptions};
 use mangrove_analytics::algorithm::{leiden, louvain, scc};
 use mangrove_analytics::{Orientation, Projection, Team, verify};
 use mangrove_testdata::{case_count, first_seed};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{World, all, graph_of, karate_club, on_random_graphs, project, with_teams};
 
 fn check_scc(projection: &Projection, team: &Team, what: &str) {
     let expected = verify::scc(projection);

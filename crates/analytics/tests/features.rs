@@ -1,14 +1,13 @@
 //! Arrays of features have the values of their elements, and mistakes are named.
 
-mod common;
-
-use common::{World, with_teams};
 use mangrove_analytics::Team;
 use mangrove_analytics::sampling::features::{
     FeatureOptions, FeatureType, FeatureValues, Features, of_edges, of_vertices,
 };
 use mangrove_graph::{GraphView, Result, UserId, Value, VertexId};
 use mangrove_store::WriteCardinality;
+
+use crate::common::{World, with_teams};
 
 /// Vertices with these values under the key "x".
 fn graph(values: &[Option<Value>]) -> (World, Vec<VertexId>) {

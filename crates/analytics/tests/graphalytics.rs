@@ -1,16 +1,15 @@
 //! The validation graphs of LDBC Graphalytics, and p2p-31, with their expected outputs.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{all, graph_of, project, with_teams};
 use mangrove_analytics::algorithm::{bfs, cdlp, lcc, pagerank, sssp, wcc};
 use mangrove_analytics::{Orientation, Projection, Team};
 use mangrove_graph::{GraphView, Value};
 use mangrove_txn::TransactionManager;
+
+use crate::common::{all, graph_of, project, with_teams};
 
 /// A graph with the number of each position.
 struct Loaded {

@@ -1,11 +1,8 @@
 //! Every algorithm finds what its verifier finds, on random graphs, with any number of threads.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use common::{World, all, assert_near, on_random_graphs, project, with_teams};
 use mangrove_analytics::algorithm::{bfs, cdlp, lcc, least_reaching, pagerank, peer_pressure, sssp, wcc};
 use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team, verify};
 use mangrove_flow::clock::MonotonicClock;
@@ -13,6 +10,8 @@ use mangrove_flow::schedule::{ExecutorOptions, Executors, Tenant};
 use mangrove_flow::{QueryControl, QueryLimits};
 use mangrove_graph::ErrorKind;
 use mangrove_testdata::case_count;
+
+use crate::common::{World, all, assert_near, on_random_graphs, project, with_teams};
 
 const ORIENTATIONS: [Orientation; 2] = [Orientation::Directed, Orientation::Undirected];
 

@@ -1,12 +1,9 @@
 //! Memory and progress of algorithms: projections draw from the budget of the process and give way, queries are charged for what algorithms hold, and
 //! a run that ends early gives everything back.
 
-mod common;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{World, all, graph_of};
 use mangrove_analytics::cache::ProjectionCache;
 use mangrove_analytics::named::Choice;
 use mangrove_analytics::registry::{ALGORITHMS, AlgorithmInfo, Output, find};
@@ -15,6 +12,8 @@ use mangrove_flow::clock::Clock;
 use mangrove_flow::{QueryControl, QueryLimits, QueryProgress, QueryProgressFigures};
 use mangrove_graph::{ErrorKind, GraphView, MemoryBudget, Purpose, Result, UserId, Value};
 use mangrove_txn::TransactionManager;
+
+use crate::common::{World, all, graph_of};
 
 const LIMIT: u64 = 1 << 20;
 

@@ -1,13 +1,12 @@
 //! Searches and paths find what their verifiers find, on random graphs, with any number of threads.
 
-mod common;
-
 use std::collections::HashSet;
 
-use common::{World, all, on_random_graphs, present, project, with_teams};
 use mangrove_analytics::algorithm::shortest_path::Path;
 use mangrove_analytics::algorithm::{all_shortest_paths, bfs, k_hop, k_shortest_paths, shortest_path};
 use mangrove_analytics::{Orientation, Projection, Team, verify};
+
+use crate::common::{World, all, on_random_graphs, present, project, with_teams};
 
 const ORIENTATIONS: [Orientation; 2] = [Orientation::Directed, Orientation::Undirected];
 

@@ -1,11 +1,8 @@
 //! Projections have the vertices and lists of their view, and refreshed ones those of the new view.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{World, all, of_labels, with_teams};
 use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
 use mangrove_graph::{
     Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter, Numbers, ScanCursor, Share,
@@ -13,6 +10,8 @@ use mangrove_graph::{
 };
 use mangrove_testdata::{case_count, first_seed};
 use mangrove_txn::Transaction;
+
+use crate::common::{World, all, of_labels, with_teams};
 
 /// The cells of each vertex: neighbors, with the bits of the weight and the edge.
 type Rows = BTreeMap<VertexId, Vec<(VertexId, u64, u64)>>;

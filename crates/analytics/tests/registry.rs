@@ -1,11 +1,8 @@
 //! Algorithms by their names: columns, options, and what is refused.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use common::{World, graph_of};
 use mangrove_analytics::Team;
 use mangrove_analytics::cache::ProjectionCache;
 use mangrove_analytics::registry::{ALGORITHMS, AlgorithmInfo, ColumnValues, OptionInfo, Output, find};
@@ -13,6 +10,8 @@ use mangrove_flow::clock::MonotonicClock;
 use mangrove_flow::{QueryControl, QueryLimits};
 use mangrove_graph::{ErrorKind, GraphView, UserId, Value, VertexId};
 use mangrove_txn::TransactionManager;
+
+use crate::common::{World, graph_of};
 
 fn run(manager: &TransactionManager, name: &str, options: &[(&str, Value)]) -> mangrove_graph::Result<Output> {
     let view = manager.begin_read()?;

@@ -1,10 +1,7 @@
 //! Typed graphs have the vertices and edges of their view, and samples keep their rules.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{World, with_teams};
 use mangrove_analytics::Team;
 use mangrove_analytics::sampling::{
     EdgeType, InRows, Numbered, Sample, Sampler, SamplerOptions, Seeds, Temporal, TemporalOf, TemporalStrategy,
@@ -15,6 +12,8 @@ use mangrove_graph::{Direction, EdgeId, GraphView, LabelFilter, ScanCursor, Shar
 use mangrove_store::WriteCardinality;
 use mangrove_testdata::{case_count, first_seed};
 use mangrove_txn::Transaction;
+
+use crate::common::{World, with_teams};
 
 fn read(world: &World) -> Transaction {
     world.manager.begin_read().unwrap()
@@ -373,7 +372,7 @@ fn large_hops_are_drawn_side_by_side_with_the_same_result() {
 }
 
 /// A star: sources with weights 0, 1, 2, … and times 0, 1, 2, … around one target.
-fn star(count: usize) -> (common::World, TypedGraph) {
+fn star(count: usize) -> (crate::common::World, TypedGraph) {
     let mut world = World::new(1);
     let catalog = world.manager.store().catalog();
     let (born, since) = (catalog.intern_key("born"), catalog.intern_key("since"));

@@ -1,15 +1,14 @@
 //! Similar vertices, random walks and embeddings: what their definitions say, with the same bits for any number of threads.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{World, all, graph_of, present, project, with_teams};
 use mangrove_analytics::algorithm::fast_rp::{self, FastRpOptions};
 use mangrove_analytics::algorithm::random_walks::{self, WalkOptions, Walks};
 use mangrove_analytics::algorithm::similarity::{self, Measure, Similar, SimilarityOptions};
 use mangrove_analytics::{Orientation, Projection, Team, verify};
 use mangrove_testdata::{case_count, first_seed};
+
+use crate::common::{World, all, graph_of, present, project, with_teams};
 
 const ORIENTATIONS: [Orientation; 2] = [Orientation::Directed, Orientation::Undirected];
 

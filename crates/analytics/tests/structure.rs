@@ -1,8 +1,5 @@
 //! How densely a graph is connected: algorithms and their verifiers, on random graphs, with any number of threads.
 
-mod common;
-
-use common::{all, graph_of, karate_club, on_random_graphs, project, with_teams};
 use mangrove_analytics::algorithm::forest::{self, Extreme};
 use mangrove_analytics::algorithm::matching::{self, UNMATCHED};
 use mangrove_analytics::algorithm::{coloring, independent_set, k_core, k_truss, lcc, triangles};
@@ -10,6 +7,8 @@ use mangrove_analytics::{Orientation, Projection, Team, verify};
 use mangrove_testdata::case_count;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{all, graph_of, karate_club, on_random_graphs, project, with_teams};
 
 fn check(projection: &Projection, team: &Team, what: &str) {
     let (found, expected) = (triangles::run(projection, team).unwrap(), verify::triangles(projection));

@@ -10,9 +10,8 @@ mod reads;
 
 use mangrove::{Database, LoadOptions, Mapping, Team, Tenant};
 use mangrove_testdata::dataset;
-
-use crate::pages::Pages;
-use crate::reads::{TagEvolution, TagRow};
+use pages::Pages;
+use reads::{TagEvolution, TagRow};
 
 const FROM: i64 = 1_325_376_000_000;
 

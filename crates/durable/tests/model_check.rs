@@ -4,7 +4,6 @@
 //! Checkpoints: every commit in the released part of the log is in the snapshot.
 //!
 //! `cargo test -p mangrove-durable --features model --test model_check`
-#![cfg(feature = "model")]
 
 use mangrove_durable::log::model::{checkpoints_have_what_is_before_their_floor, committers_go_on_once_durable};
 

@@ -14,9 +14,7 @@ use mangrove_flow::{
 use mangrove_graph::{Error, ErrorKind, Result};
 use mangrove_virtual_nodes::Nodes;
 
-mod toys;
-
-use toys::*;
+use crate::toys::*;
 
 /// A scope that only tests for a result: the first result cancels the work inside.
 #[derive(Default)]

@@ -2,9 +2,6 @@
 //! have all their results. Counted, not timed. And how many rows the home makes if a helper enters the
 //! scope.
 
-#[allow(dead_code, reason = "other tests use the rest")]
-mod toys;
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +11,8 @@ use mangrove_flow::{
     OuterTags, Output, Placement, Progress, QueryLimits, Sharers, Step, TagSet, TopologyBuilder,
 };
 use mangrove_graph::Result;
-use toys::{Neighbors, Numbers, Scope, Sink, Start, control};
+
+use crate::toys::{Neighbors, Numbers, Scope, Sink, Start, control};
 
 /// A row is the number of an instance, times this, plus the rows that the instance makes.
 const INSTANCE: i64 = 1_000_000;

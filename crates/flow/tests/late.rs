@@ -1,10 +1,5 @@
 //! Late reads: messages wait for what a view has not at hand (FLOW-30 to FLOW-33).
 
-#[allow(dead_code, reason = "other tests use the rest")]
-mod simulator;
-#[allow(dead_code, reason = "other tests use the rest")]
-mod toys;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,8 +7,9 @@ use std::time::Duration;
 use mangrove_flow::{Helper, HelperStatus, NodeRuntime, Progress, ReadCredit, Sharers};
 use mangrove_graph::ErrorKind;
 use mangrove_virtual_nodes::{Habits, LateReader};
-use simulator::{Plan, check_end, started};
-use toys::Numbers;
+
+use crate::simulator::{Plan, check_end, started};
+use crate::toys::Numbers;
 
 /// Runs until the run has nothing to do. Returns true if it is complete.
 fn run_until_waiting(home: &mut NodeRuntime<Numbers>, results: &mut Vec<Numbers>) -> bool {

@@ -2,7 +2,6 @@
 //! threads.
 //!
 //! `cargo test -p mangrove-flow --features model --test model_check`
-#![cfg(feature = "model")]
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod simulator;

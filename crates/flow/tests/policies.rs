@@ -1,14 +1,7 @@
 //! Scheduling policies of scopes: each one's order of work on a toy, and that no policy changes a result.
 
-mod fair;
-#[allow(dead_code, reason = "other tests use the rest")]
-mod simulator;
-#[allow(dead_code, reason = "other tests use the rest")]
-mod toys;
-
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fair::Feed;
 use mangrove_flow::clock::ManualClock;
 use mangrove_flow::{
     AnyOperator, Between, Cursor, Exchange, GroupId, Inside, Kernel, NodeRuntime, Operator, OuterTags, Output,
@@ -17,8 +10,10 @@ use mangrove_flow::{
 use mangrove_graph::Result;
 use rand::prelude::*;
 use rand::rngs::StdRng;
-use simulator::nested;
-use toys::{Numbers, Sink, control};
+
+use crate::fair::Feed;
+use crate::simulator::nested;
+use crate::toys::{Numbers, Sink, control};
 
 /// The numbers that kernels work on, in their order.
 type Log = Arc<Mutex<Vec<i64>>>;
@@ -170,11 +165,11 @@ fn ranks_order_groups() {
 
 #[test]
 fn instances_share_measured_time() {
-    fair::two_instances_share_time();
+    crate::fair::two_instances_share_time();
     // By their arrival, messages are taken in turns. That gives the one with long messages a hundred times as much.
     let light = Feed { after: 0, instance: 1, messages: 1, rows: 1 };
     let feeds = [light, Feed { instance: 2, rows: 100, ..light }].repeat(100);
-    let calls = fair::run(&feeds, Between::Fifo, false);
+    let calls = crate::fair::run(&feeds, Between::Fifo, false);
     assert!(calls.chunks(2).all(|calls| *calls == [(1, 1), (2, 100)]), "{calls:?}");
 }
 
@@ -182,7 +177,7 @@ fn instances_share_measured_time() {
 #[test]
 fn an_absent_instance_gets_no_credit() {
     let all = |instance, after, messages| Feed { after, instance, messages, rows: 10 };
-    let calls = fair::run(&[all(1, 0, 400), all(2, 0, 1), all(2, 200, 100)], Between::Fair, false);
+    let calls = crate::fair::run(&[all(1, 0, 400), all(2, 0, 1), all(2, 200, 100)], Between::Fair, false);
     let later: Vec<i64> = calls[202..302].iter().map(|(instance, _)| *instance).collect();
     assert!(later.windows(2).all(|pair| pair[0] != pair[1]), "they take turns: {later:?}");
 }
@@ -194,7 +189,7 @@ fn a_stream_of_new_instances_keeps_none_waiting() {
     let heavy = Feed { after: 0, instance: 0, messages: 10, rows: 100 };
     let light = (1..=1_000).map(|n| Feed { after: n as usize, instance: n, messages: 1, rows: 10 });
     let feeds: Vec<Feed> = std::iter::once(heavy).chain(light).collect();
-    let calls = fair::run(&feeds, Between::Fair, false);
+    let calls = crate::fair::run(&feeds, Between::Fair, false);
     let turns: Vec<usize> = (0..calls.len()).filter(|at| calls[*at].0 == 0).collect();
     let longest = turns.windows(2).map(|turns| turns[1] - turns[0]).max();
     assert!(longest <= Some(110), "the heavy one waits for {longest:?} calls: {turns:?}");

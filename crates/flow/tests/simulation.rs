@@ -1,15 +1,13 @@
 //! Runs with helpers under a seeded choice of turns ([`simulator`]).
 
-mod simulator;
-mod toys;
-
 use std::sync::Arc;
 
 use mangrove_flow::{AnyOperator, NodeRuntime, QueryLimits, Sharers};
 use mangrove_virtual_nodes::run_with_helpers;
-use simulator::parts::Tally;
-use simulator::{PLANS, Plan, nested, simulate, simulate_late};
-use toys::{Numbers, control};
+
+use crate::simulator::parts::Tally;
+use crate::simulator::{PLANS, Plan, nested, simulate, simulate_late};
+use crate::toys::{Numbers, control};
 
 fn for_every_seed(simulate: fn(Plan, u64)) {
     let first = mangrove_testdata::first_seed(0);

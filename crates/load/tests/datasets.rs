@@ -3,12 +3,11 @@
 //! Counts and component sizes come from the data's README, which has them from the files independently. A data set that
 //! is not there is skipped with a printed note.
 
-mod common;
-
-use common::{Graph, load_clean, load_with, shipped_mapping};
 use mangrove_graph::{DateTime, UserId, Value};
 use mangrove_load::LoadOptions;
 use mangrove_testdata::dataset;
+
+use crate::common::{Graph, load_clean, load_with, shipped_mapping};
 
 /// The multi-property of a vertex as its values.
 fn multi(graph: &Graph, vertex: usize, key: &str) -> Vec<Value> {

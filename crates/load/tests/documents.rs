@@ -1,10 +1,9 @@
 //! GraphSON and GraphML: values, versions, and damage.
 
-mod common;
-
-use common::{Folder, load_clean, load_with};
 use mangrove_graph::{ErrorKind, UserId, Value};
 use mangrove_load::{LoadFormat, LoadOptions};
+
+use crate::common::{Folder, load_clean, load_with};
 
 #[track_caller]
 fn check_damage(name: &str, file: (&str, &str), expected: &str) {

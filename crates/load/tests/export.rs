@@ -1,13 +1,10 @@
 //! An exported graph loads again as an equal graph: generated graphs with values of every type, in every format.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{Folder, Graph, load_clean};
 use mangrove_graph::{Catalog, DateTime, Duration, UserId, Value};
 use mangrove_load::LoadOptions;
 use mangrove_load::export::{
@@ -20,6 +17,8 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::printer::print_schema;
 use proptest::prelude::*;
+
+use crate::common::{Folder, Graph, load_clean};
 
 /// A property key with its values, each with meta-properties.
 type Property = (String, Vec<(Value, Meta)>);

@@ -1,14 +1,13 @@
 //! Files around their formats: compressed, headers of their own, arrays, rejects that load again, and damage of every
 //! kind.
 
-mod common;
-
 use std::io::Write;
 use std::path::PathBuf;
 
-use common::{Folder, load_clean, load_with};
 use mangrove_graph::{ElementKind, ErrorKind, UserId, Value};
 use mangrove_load::{FileGroup, LoadOptions, Mapping};
+
+use crate::common::{Folder, load_clean, load_with};
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());

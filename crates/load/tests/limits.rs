@@ -1,12 +1,11 @@
 //! Limits on the length of units that are read at once, and on the columns of a table.
 
-mod common;
-
 use std::io::Write;
 
-use common::{Folder, load_clean, load_with};
 use mangrove_graph::ErrorKind;
 use mangrove_load::LoadOptions;
+
+use crate::common::{Folder, load_clean, load_with};
 
 const LIMIT: u64 = 1 << 20;
 

@@ -1,12 +1,9 @@
 //! Tables in Parquet: files written column by column here, and damaged files.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::{Folder, load_clean, load_with};
 use mangrove_graph::{DateTime, Duration, Value};
 use mangrove_load::{LoadOptions, Mapping};
 use parquet::basic::{Compression, Encoding};
@@ -16,6 +13,8 @@ use parquet::data_type::{
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
+
+use crate::common::{Folder, load_clean, load_with};
 
 type Group<'g> = SerializedRowGroupWriter<'g, fs::File>;
 
@@ -45,7 +44,7 @@ fn plain() -> WriterProperties {
     WriterProperties::builder().build()
 }
 
-fn load_file(path: &Path) -> common::Graph {
+fn load_file(path: &Path) -> crate::common::Graph {
     load_clean(&[path.to_owned()], &LoadOptions::default())
 }
 

@@ -1,10 +1,9 @@
 //! Tables: header styles, mappings, and every kind of bad row.
 
-mod common;
-
-use common::{Folder, Graph, load_clean, load_with};
 use mangrove_graph::{DateTime, ErrorKind, UserId, Value};
 use mangrove_load::{Cardinality, LoadOptions, Mapping};
+
+use crate::common::{Folder, Graph, load_clean, load_with};
 
 fn mapped(mapping: &str) -> LoadOptions {
     LoadOptions { mapping: Some(Mapping::parse(mapping).unwrap()), ..LoadOptions::default() }

@@ -1,11 +1,10 @@
 //! Values of vertices in files of their own: one row a value, in any mapping and as LDBC's generator writes them.
 
-mod common;
-
-use common::csv_basic::{self, PERSONS, emails, languages, person_id};
-use common::{Folder, Graph, load_clean, load_with, shipped_mapping};
 use mangrove_graph::Value;
 use mangrove_load::{Cardinality, LoadOptions, Mapping};
+
+use crate::common::csv_basic::{self, PERSONS, emails, languages, person_id};
+use crate::common::{Folder, Graph, load_clean, load_with, shipped_mapping};
 
 fn mapped(mapping: &str) -> LoadOptions {
     LoadOptions { mapping: Some(Mapping::parse(mapping).unwrap()), ..LoadOptions::default() }

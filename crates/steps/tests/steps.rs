@@ -1,8 +1,6 @@
 //! No call of an operator is unbounded (FLOW-2): traversals over some thousand rows run message by message, and what
 //! one call sends and holds is counted.
 
-mod runs;
-
 use std::sync::Arc;
 
 use mangrove_flow::clock::ManualClock;
@@ -12,7 +10,7 @@ use mangrove_steps::{Rows, build};
 use mangrove_store::{Store, StoreOptions};
 use mangrove_txn::{Transaction, TransactionManager, TransactionOptions};
 
-use runs::{COUNT, context, graph, plan, unit};
+use crate::runs::{COUNT, context, graph, plan, unit};
 
 /// The most rows that one call may send. Most send one message; the operators before and after a scope send two.
 const ROWS_MAX: u64 = 4 << 10;

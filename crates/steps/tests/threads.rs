@@ -1,8 +1,6 @@
 //! Operators whose state each thread has for itself: results, errors, charges and limits are those of one thread, and
 //! helpers do work at these operators.
 
-mod runs;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +10,7 @@ use mangrove_graph::{ErrorKind, GraphView as _, Result, Value};
 use mangrove_steps::{Rows, build};
 use mangrove_txn::{Transaction, WriteCardinality};
 
-use runs::{COUNT, context, graph, plan, unit};
+use crate::runs::{COUNT, context, graph, plan, unit};
 
 /// The outcome of a run.
 struct Outcome {

@@ -1,12 +1,9 @@
 //! The limit on the age of snapshots: an older transaction is refused with that reason, never reads anything wrong, and
 //! holds nothing back.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Graph, check_consistent, check_memory};
 use mangrove_graph::{
     AdjacencyRequest, Direction, Error, ErrorKind, GraphView, LabelFilter, Remedy, ScanCursor, Share, Value, ValueRows,
     VertexId,
@@ -14,6 +11,8 @@ use mangrove_graph::{
 use mangrove_txn::{AbortCause, Transaction};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{Graph, check_consistent, check_memory};
 
 fn limit(graph: &Graph, ms: u64) {
     graph.manager.settings().max_snapshot_age_ms.store(ms, Ordering::Relaxed);
@@ -137,7 +136,7 @@ fn an_expired_transaction_neither_commits_nor_ends_a_statement() {
     assert_eq!(two.finish_statement().unwrap_err().kind(), ErrorKind::Expired);
     drop(dropped);
     let now = graph.begin();
-    assert_eq!((graph.get(&now, ids[0]), common::vertices(&now).len()), (Some(0), 1));
+    assert_eq!((graph.get(&now, ids[0]), crate::common::vertices(&now).len()), (Some(0), 1));
 }
 
 #[test]

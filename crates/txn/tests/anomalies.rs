@@ -1,10 +1,9 @@
 //! The anomalies that snapshot isolation prevents, one a test (names as in the catalogs of Adya and of the LDBC ACID
 //! suite), and the one that it allows.
 
-mod common;
-
-use common::{Graph, edges, vertices};
 use mangrove_graph::ErrorKind;
+
+use crate::common::{Graph, edges, vertices};
 
 #[test]
 fn dirty_write_is_prevented() {

@@ -1,11 +1,10 @@
 //! One transaction after another: the effect of each kind of write, and what later transactions see of it.
 
-mod common;
-
-use common::{Graph, check_consistent, check_memory, edges, expand, find, values, vertices};
 use mangrove_graph::{Direction, ErrorKind, GraphView, PropertyRow, UserId, Value};
 use mangrove_store::{RecordKind, StoreOptions, WriteCardinality};
 use mangrove_txn::AbortCause;
+
+use crate::common::{Graph, check_consistent, check_memory, edges, expand, find, values, vertices};
 
 #[test]
 fn what_is_committed_is_seen_by_those_who_begin_later() {

@@ -1,13 +1,12 @@
 //! Bulk loading: the loaded elements are read back, they are clean, and transactions go on from there.
 
-mod common;
-
-use common::{Graph, check_consistent, check_memory, edges, expand, find, vertices};
 use mangrove_graph::{Direction, ElementKind, ErrorKind, GraphView, UserId, Value, VertexId};
 use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue, StoreOptions};
 use mangrove_txn::IndexOptions;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{Graph, check_consistent, check_memory, edges, expand, find, vertices};
 
 fn random_ends(vertices: &[VertexId], count: usize) -> Vec<(VertexId, VertexId)> {
     let mut rng = SmallRng::seed_from_u64(1);
@@ -41,8 +40,8 @@ fn what_was_loaded_is_read_back_from_both_sides() {
     assert_eq!((vertices(&txn).len(), edges(&txn).len()), (5_000, 40_002));
     assert_eq!((find(&txn, 70), find(&txn, 71)), (Some(people[7]), None));
     assert_eq!(graph.get(&txn, people[4_321]), Some(4_321));
-    assert_eq!(common::values(&txn, people[3], graph.name), [Value::from("name 3")]);
-    assert!(common::values(&txn, people[4], graph.name).is_empty());
+    assert_eq!(crate::common::values(&txn, people[3], graph.name), [Value::from("name 3")]);
+    assert!(crate::common::values(&txn, people[4], graph.name).is_empty());
     let (mut sources, mut targets, mut rows) = (vec![], vec![], mangrove_graph::ValueRows::default());
     txn.edge_ends(&loaded, &mut sources, &mut targets).unwrap();
     assert!(sources.into_iter().zip(targets).eq(ends));
@@ -164,7 +163,7 @@ fn multi_properties_and_indexes_are_loaded_too() {
     let people = load.vertices(graph.person, 2, None, &[column]).unwrap();
     load.finish().unwrap();
     let txn = graph.begin();
-    assert_eq!(common::values(&txn, people[0], graph.name), ["a", "b"].map(Value::from));
+    assert_eq!(crate::common::values(&txn, people[0], graph.name), ["a", "b"].map(Value::from));
     let mut out = Vec::new();
     let range = mangrove_graph::IndexRange::Equal(vec!["b".into()]);
     txn.index_vertices(index, &[], &range, mangrove_graph::Share::ALL, &mut out).unwrap();

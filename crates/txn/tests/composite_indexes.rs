@@ -1,16 +1,15 @@
 //! Composite indexes, and indexes that are made and dropped: their answers are always those of a scan at the same
 //! snapshot.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use common::{Graph, values, vertices};
 use mangrove_graph::{ElementKind, ErrorKind, GraphView, IndexId, IndexRange, KeyId, Share, Value, VertexId};
 use mangrove_store::{IndexOptions, WriteCardinality};
 use mangrove_txn::Transaction;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{Graph, values, vertices};
 
 fn composite(graph: &Graph, ordered: bool, unique: bool) -> IndexOptions {
     let label = graph.manager.store().catalog().label("person");

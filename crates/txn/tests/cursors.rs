@@ -6,13 +6,9 @@
 //! serializable one may see a list or a property in a later state: one state for each list and property, unless it
 //! reads a list by two walks at a time. If it commits, one state explains all its reads.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use common::walk::{Expand, Scan, Values, Walk, Way};
-use common::{Graph, check_consistent, edges, expand, small_sizes, vertices};
 use mangrove_graph::{
     Direction, EdgeId, ElementKind, ErrorKind, GraphView, IndexId, IndexRange, LabelFilter, LabelSetId, Share, Value,
     VertexId,
@@ -22,6 +18,9 @@ use mangrove_testdata::{case_count, first_seed};
 use mangrove_txn::{Isolation, Transaction, TransactionOptions};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::walk::{Expand, Scan, Values, Walk, Way};
+use crate::common::{Graph, check_consistent, edges, expand, small_sizes, vertices};
 
 /// Edges from the first vertex to all others, inserted in an order that compaction changes, one transaction after another.
 fn permuted_edges(graph: &Graph, ids: &[VertexId], count: usize, a_transaction: usize) {

@@ -1,9 +1,6 @@
 //! Indexes of edges: their answers are those of a scan in every snapshot, they keep values unique, and a search in one
 //! is a read that later edges may be in conflict with.
 
-mod common;
-
-use common::{Graph, check_memory, edges, small_sizes, vertices};
 use mangrove_graph::{
     EdgeId, ElementKind, ErrorKind, GraphView, IndexId, IndexRange, LabelFilter, LabelId, LabelSetId, ScanCursor,
     Share, Value, VertexId,
@@ -12,6 +9,8 @@ use mangrove_store::{BulkColumn, ColumnData, IndexOptions, StoreOptions};
 use mangrove_txn::Transaction;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{Graph, check_memory, edges, small_sizes, vertices};
 
 fn options(graph: &Graph, label: Option<&str>, ordered: bool, unique: bool) -> IndexOptions {
     let label = label.map(|name| graph.manager.store().catalog().label(name).unwrap());

@@ -1,11 +1,10 @@
 //! Property indexes: finding values, uniqueness, and building beside running transactions.
 
-mod common;
-
-use common::{Graph, check_memory, vertices};
 use mangrove_graph::{ElementKind, ErrorKind, GraphView, IndexId, IndexLookup, IndexRange, Share, Value, VertexId};
 use mangrove_store::{IndexOptions, WriteCardinality};
 use mangrove_txn::Transaction;
+
+use crate::common::{Graph, check_memory, vertices};
 
 fn options(graph: &Graph, ordered: bool, unique: bool) -> IndexOptions {
     IndexOptions {

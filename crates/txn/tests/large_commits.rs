@@ -1,12 +1,11 @@
 //! Commits of many thousand writes beside others: readers see them whole or not at all, also while they are finalized.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use common::{Graph, check_consistent, check_memory, expand};
 use mangrove_graph::{Direction, ErrorKind, GraphView, ValueRows, VertexId};
 use mangrove_txn::Transaction;
+
+use crate::common::{Graph, check_consistent, check_memory, expand};
 
 /// More writes than those from which on `commit` treats a commit as large.
 const LARGE: usize = 6_000;

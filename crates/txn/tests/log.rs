@@ -2,17 +2,16 @@
 //!
 //! The log here is a gate: it reports commits as durable while it is open, and fails on demand.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::Graph;
 use mangrove_graph::{ElementKind, Error, ErrorKind, Remedy, Result, VertexId};
 use mangrove_store::Write;
 use mangrove_store::schema::RuleEntry;
 use mangrove_txn::{AbortCause, CommitLog, IndexChange, IndexOptions, PreparedCommit, RecentOptions, Watermarks};
 use parking_lot::{Condvar, Mutex};
+
+use crate::common::Graph;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Gate {

@@ -1,13 +1,12 @@
 //! Looking vertices up with their properties in one call gives the same as the separate calls.
 
-mod common;
-
-use common::Graph;
 use mangrove_graph::{GraphView, KeyId, UserId, Value, ValueRows, VertexId, look_up_in_steps};
 use mangrove_store::WriteCardinality;
 use mangrove_txn::Transaction;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::Graph;
 
 /// More keys than one step reads together; no vertex has one of them.
 const KEYS: usize = 7;

@@ -1,8 +1,5 @@
 //! One property of many vertices, written at once: everybody sees what single writes leave, at every moment.
 
-mod common;
-
-use common::{Graph, check_memory, small_sizes, vertices};
 use mangrove_graph::{ElementKind, ErrorKind, GraphView, IndexRange, Share, Value, VertexId};
 use mangrove_store::{IndexOptions, StoreOptions};
 use mangrove_testdata::{case_count, first_seed};
@@ -10,6 +7,8 @@ use mangrove_txn::Transaction;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{Graph, check_memory, small_sizes, vertices};
 
 fn graph_of(seed: u64) -> Graph {
     let sizes = small_sizes(seed);

@@ -3,7 +3,6 @@
 //! store has models of its own.
 //!
 //! `cargo test -p mangrove-txn --features model --test model_check`
-#![cfg(feature = "model")]
 
 mod common;
 

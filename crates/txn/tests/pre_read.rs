@@ -1,15 +1,14 @@
 //! Optimistic pre-read and optimistic validation, by scripted interleavings: a transaction is stopped between the entry
 //! into its validation and its end, where others meet it.
 
-mod common;
-
 use std::sync::atomic::Ordering;
 
-use common::{Graph, expand, find};
 use mangrove_graph::{
     Direction, ErrorKind, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter, Value, ValueRows, VertexId,
 };
 use mangrove_txn::{AbortCause, Transaction, Validating};
+
+use crate::common::{Graph, expand, find};
 
 fn setter(graph: &Graph, v: VertexId, balance: i64) -> Transaction {
     let txn = graph.serializable();

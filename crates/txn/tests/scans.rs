@@ -1,11 +1,8 @@
 //! Predicate scans, numbers as arrays and adjacency in place, compared with naive reads: on random graphs that were
 //! loaded in bulk and then changed, as several snapshots and a writer between its statements see them.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{Graph, edges, expand, small_sizes, vertices};
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, ElementKind, GraphView, IndexRange, KeyId, LabelFilter,
     LabelSetId, Numbers, ScanCursor, Share, Value, ValueColumns, ValueRows, VertexId, edge_columns_of_rows,
@@ -15,6 +12,8 @@ use mangrove_store::{BulkColumn, ColumnData, StoreOptions, WriteCardinality};
 use mangrove_txn::Transaction;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{Graph, edges, expand, small_sizes, vertices};
 
 /// A graph of two vertex labels and two edge labels under random writes.
 struct World {

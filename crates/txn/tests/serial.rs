@@ -4,18 +4,17 @@
 //! the order of their commit timestamps (one without writes comes after the timestamp that it read at): every recorded
 //! result must equal that of the model. One seed is one history; `MANGROVE_CASES` is the number of histories.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-use common::{Graph, expand, find};
 use mangrove_graph::{
     Direction, Error, ErrorKind, GraphView, IndexRange, LabelFilter, ScanCursor, Share, UserId, Value, VertexId,
 };
 use mangrove_txn::{CommitInfo, RecentOptions, Transaction, Validating};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{Graph, expand, find};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Did {
@@ -331,7 +330,7 @@ impl History {
             }
         }
         let last = self.graph.begin();
-        assert_eq!(common::vertices(&last).len(), model.vertices.len());
+        assert_eq!(crate::common::vertices(&last).len(), model.vertices.len());
         (self.committed.len(), self.failed, self.graph.manager.counters().pre_reads)
     }
 }

@@ -1,16 +1,15 @@
 //! The anomalies that serializable transactions prevent, one a test. Each runs with and without optimistic pre-read. If
 //! snapshot isolation allows the anomaly, the test shows that, too.
 
-mod common;
-
 use std::sync::atomic::Ordering;
 
-use common::{Graph, expand, find, values, vertices};
 use mangrove_graph::{
     Direction, ElementKind, Error, ErrorKind, GraphView, IndexRange, LabelFilter, Result, ScanCursor, Share, Value,
     VertexId,
 };
 use mangrove_txn::{AbortCause, CommitInfo, IndexOptions, RecentOptions, Transaction, WriteCardinality};
+
+use crate::common::{Graph, expand, find, values, vertices};
 
 /// Runs a scenario with the optimizations on and off.
 fn with_and_without_pre_read(scenario: impl Fn(&Graph)) {

@@ -1,13 +1,9 @@
 //! Statistics: a pass counts what a snapshot shows, whatever happens beside it, and is made and refreshed in the
 //! background.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::recount::{check_statistics, check_values, recount};
-use common::{Graph, edges, small_sizes, vertices};
 use mangrove_graph::statistics::{BUCKETED_TABLES_MAX, EdgeTable, MOMENT_TABLES_MAX};
 use mangrove_graph::{Direction, ElementKind, ErrorKind, LabelSetId, VertexId};
 use mangrove_store::{IndexOptions, Snapshot, StatisticsPass, StoreOptions};
@@ -15,6 +11,9 @@ use mangrove_testdata::case_count;
 use mangrove_txn::{COUNTED_VALUES_MAX, Transaction};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::recount::{check_statistics, check_values, recount};
+use crate::common::{Graph, edges, small_sizes, vertices};
 
 /// Random transactions over a few label sets, some of which are rolled back, with hubs and edges that end.
 struct History {

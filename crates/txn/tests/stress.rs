@@ -1,10 +1,7 @@
 //! Many threads at once: invariants that hold in every snapshot, whatever the interleaving.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use common::{Graph, check_consistent, edges, find, small_sizes, vertices};
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, ErrorKind, GraphView, LabelFilter, ScanCursor, Share, UserId,
     Value, ValueRows, VertexId,
@@ -12,6 +9,8 @@ use mangrove_graph::{
 use mangrove_store::{StoreOptions, StoreSizes, WriteCardinality};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+
+use crate::common::{Graph, check_consistent, edges, find, small_sizes, vertices};
 
 /// Runs a transaction until it commits. Returns the number of attempts before.
 fn until_committed(mut attempt: impl FnMut() -> mangrove_graph::Result<()>) -> usize {
@@ -229,7 +228,7 @@ fn a_value_is_never_torn_between_types_versions_and_rollbacks() {
             let txn = graph.begin();
             let n = graph.get(&txn, v).unwrap();
             for _ in 0..20 {
-                assert_eq!(common::values(&txn, v, graph.name), [shape(n)]);
+                assert_eq!(crate::common::values(&txn, v, graph.name), [shape(n)]);
                 assert_eq!(graph.get(&txn, v), Some(n));
             }
         }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Bytecode};
 
-use crate::TRAVERSALS;
+use super::TRAVERSALS;
 
 /// The forms that must occur: for each step, those that change its meaning.
 #[rustfmt::skip] // One form a line would fill pages.

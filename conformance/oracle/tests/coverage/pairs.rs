@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use mangrove_gremlin::{Argument, Bytecode, vocabulary};
 
-use crate::words::LEFT_OUT;
-use crate::{TRAVERSALS, generated};
+use super::words::LEFT_OUT;
+use super::{TRAVERSALS, generated};
 
 /// Fewer pairs than this mean that the generator lost a feature.
 const PAIRS_MIN: usize = 1_400;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use mangrove_graph::Value;
 use mangrove_gremlin::{Argument, Bytecode, Instruction, Merge, Pick};
 
-use crate::{CASE_COUNT, TRAVERSALS};
+use super::{CASE_COUNT, TRAVERSALS};
 
 /// The least number of occurrences of a form in this many cases.
 const TIMES_MIN: usize = 20;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use mangrove_gremlin::{Argument, Bytecode, Instruction, Predicate, vocabulary};
 
-use crate::{CASE_COUNT, TRAVERSALS};
+use super::{CASE_COUNT, TRAVERSALS};
 
 /// The least number of occurrences of a word in this many cases.
 const TIMES_MIN: usize = 15;

@@ -1,6 +1,4 @@
 //! Graphs for the tests, and teams of every size.
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

@@ -5,7 +5,7 @@
 
 use mangrove::{Database, Direction, IndexRange, Parameters, Result, Team, Value, VertexId};
 
-use crate::pages::Pages;
+use super::pages::Pages;
 
 /// Listing 3 of the paper on the graph database interface (GDI, Besta and others 2023), in Gremlin: ownerships of red cars by
 /// persons older than 30. A person with two red cars counts twice, as in the listing.

@@ -7,7 +7,7 @@ use mangrove::{
 use rand::prelude::*;
 use rand::rngs::StdRng;
 
-use crate::graph::{Graph, Target, Vertex, check_searches};
+use super::graph::{Graph, Target, Vertex, check_searches};
 
 const BOTH_ENDS: &str = "search from both ends";
 

@@ -2,7 +2,7 @@
 
 use mangrove_testdata::dataset;
 
-use crate::support::{ask, check_file, load_clean, number};
+use super::support::{ask, check_file, load_clean, number};
 
 #[test]
 fn the_tables() {

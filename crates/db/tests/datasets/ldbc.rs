@@ -9,8 +9,8 @@ use mangrove::{Database, Parameters};
 use mangrove_testdata::dataset;
 use serde_json::Value as Json;
 
-use crate::cases::Case;
-use crate::support::{ask, ask_with, check_file, load_clean, number};
+use super::cases::Case;
+use super::support::{ask, ask_with, check_file, load_clean, number};
 
 /// The traversals that have recorded answers, with the names of these answers. Parameters are variables in the
 /// traversals.

@@ -2,7 +2,7 @@
 
 use mangrove_testdata::dataset;
 
-use crate::support::{check_file, load};
+use super::support::{check_file, load};
 
 #[test]
 fn counts_and_degrees() {

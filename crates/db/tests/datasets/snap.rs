@@ -6,7 +6,7 @@ use std::path::Path;
 use mangrove::Database;
 use mangrove_testdata::dataset;
 
-use crate::support::{ask, load_clean, number};
+use super::support::{ask, load_clean, number};
 
 /// The edges of a file, in its order: an independent count to compare with.
 struct EdgeList {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use mangrove::{Database, Detached, LoadOptions, LoadReport, Mapping, Parameters, QueryOptions, Value};
 
-use crate::cases::{Case, Expected};
+use super::cases::{Case, Expected};
 
 /// The number of virtual nodes that a traversal also runs over; also the seed that shuffles their messages.
 const NODES: u16 = 3;

@@ -3,7 +3,7 @@
 
 use mangrove_testdata::dataset;
 
-use crate::support::{check_file, load_clean, number};
+use super::support::{check_file, load_clean, number};
 
 #[test]
 fn modern_from_both_formats() {

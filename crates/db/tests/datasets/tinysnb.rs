@@ -2,7 +2,7 @@
 
 use mangrove_testdata::dataset;
 
-use crate::support::{check_file, load_clean};
+use super::support::{check_file, load_clean};
 
 #[test]
 fn values_of_every_kind() {

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::support::{BOTH, VALIDATED, begin, committed, database, integers, parameters};
+use super::support::{BOTH, VALIDATED, begin, committed, database, integers, parameters};
 
 const THREADS: usize = 8;
 

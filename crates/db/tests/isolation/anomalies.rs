@@ -5,7 +5,7 @@
 
 use mangrove::{Database, ErrorKind, Isolation, Transaction};
 
-use crate::support::{BOTH, begin, committed, database, integers, run, skew_is_decided};
+use super::support::{BOTH, begin, committed, database, integers, run, skew_is_decided};
 
 /// The outcome of one transaction of a script.
 #[derive(Debug, Default)]
@@ -264,7 +264,7 @@ struct Phantom {
 /// the labels and keys of the scripts in `known`: they are run and rolled back.
 fn phantom_graph(known: &[String]) -> Database {
     let database = Database::in_memory();
-    crate::support::create_indexes(&database);
+    super::support::create_indexes(&database);
     let item = "g.addV('item').property(id, #0).property('value', #0).property('spare', #0)\
                 .addV('solo').property(id, 40#).property('alone', #0)";
     for number in ["1", "2"] {

@@ -9,7 +9,7 @@ use mangrove::{
 };
 use mangrove_histories::{self as histories, Draft, Operation, Outcome, Recorder};
 
-use crate::support::{integer, integers, parameters};
+use super::support::{integer, integers, parameters};
 
 /// A way to break isolation on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,9 +7,9 @@
 use mangrove::{Database, Isolation, Result, TransactionOptions};
 use mangrove_histories::{History, Kind, Object, Recorder, Report, check};
 
-use crate::attempt::{Attempt, Fault};
-use crate::support::promised;
-use crate::workload::{self, name, touch};
+use super::attempt::{Attempt, Fault};
+use super::support::promised;
+use super::workload::{self, name, touch};
 
 /// Reads or writes the first or the second object.
 #[derive(Clone, Copy, Debug)]

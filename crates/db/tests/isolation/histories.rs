@@ -13,9 +13,9 @@ use mangrove_histories::{History, Kind, Recorder, Report, Transaction, check};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::attempt::{Attempt, Fault};
-use crate::support::{VALIDATED, promised};
-use crate::workload;
+use super::attempt::{Attempt, Fault};
+use super::support::{VALIDATED, promised};
+use super::workload;
 
 /// Transactions of one database.
 const ROUND: usize = 4_000;

@@ -6,7 +6,7 @@ use mangrove::{Database, Isolation, Transaction, TransactionOptions};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use crate::support::{
+use super::support::{
     BOTH, VALIDATED, begin, committed, database, integers, numbers, parameters, run, until_committed,
 };
 

@@ -19,8 +19,8 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 
-use crate::attempt::Attempt;
-use crate::support::integer;
+use super::attempt::Attempt;
+use super::support::integer;
 
 /// The number of objects of a kind in a generation.
 const OBJECTS: u64 = 4;
@@ -88,11 +88,11 @@ pub const PREPARED: [u64; 4] = [LIST, REGISTER, EDGE_REGISTER, HUB];
 
 /// Makes the objects of all generations, of these kinds.
 pub fn set_up(database: &Database, generations: u64, kinds: &[u64]) {
-    crate::support::create_indexes(database);
+    super::support::create_indexes(database);
     let tx = database.begin().unwrap();
     let run = |script: &str, values: &[i64]| {
         let prepared = database.prepare(script).unwrap();
-        tx.run(&prepared, &crate::support::parameters(values)).unwrap().collect().unwrap();
+        tx.run(&prepared, &super::support::parameters(values)).unwrap().collect().unwrap();
     };
     for generation in 0..generations {
         for (&kind, index) in kinds.iter().flat_map(|kind| (0..OBJECTS).map(move |index| (kind, index))) {

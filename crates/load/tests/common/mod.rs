@@ -1,11 +1,10 @@
 //! A sink that keeps everything, with queries for tests.
 
-#![allow(dead_code, reason = "every test program uses a part of this")]
-
 pub mod csv_basic;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mangrove_graph::{Result, TabletId, UserId, Value, VertexId};
 use mangrove_load::{EdgeBatch, LoadOptions, LoadReport, LoadSink, Mapping, MultiPropertyRow, VertexBatch, load};
@@ -176,9 +175,11 @@ fn count<'a>(labels: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> 
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// A folder that holds these files; the name tells tests apart.
+    /// A folder of its own that holds these files; the name says whose it is.
     pub fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         for (name, content) in files {
             std::fs::write(path.join(name), content).unwrap();

@@ -1,5 +1,5 @@
 //! A small graph and short forms of queries, shared by the tests.
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, reason = "each test program uses its own part")]
 
 pub mod history;
 pub mod recount;

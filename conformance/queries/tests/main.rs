@@ -1,0 +1,8 @@
+//! All integration tests of this crate in one program, since every program links the whole crate with all that it uses.
+//! Tests that need a process of their own are other programs (`Cargo.toml` says why).
+
+mod ldbc;
+mod lsqb;
+mod papers;
+mod texts;
+mod updates;

@@ -1,0 +1,47 @@
+//! All integration tests of this crate in one program, since every program links the whole crate with all that it uses.
+//! Tests that need a process of their own are other programs (`Cargo.toml` says why).
+
+mod algorithms;
+mod analytical_reads;
+mod arrow;
+mod best_first;
+mod both_ends;
+mod budget;
+mod columns;
+mod connections;
+mod datasets;
+mod differential;
+mod durability;
+mod edge_indexes;
+mod explain_profile;
+mod files;
+mod formats;
+mod half_done;
+mod helpers;
+mod homes;
+mod index_choice;
+mod instances;
+mod isolation;
+mod known_values;
+mod language;
+mod large;
+mod late_reads;
+mod limits;
+mod literals;
+mod management;
+mod merged_rows;
+mod mistakes;
+mod node_threads;
+mod patterns;
+mod policies;
+mod races;
+mod random_walks;
+mod rewrites;
+mod schema;
+mod scripts;
+mod searches;
+mod statistics;
+mod structures;
+mod transactions;
+mod upsert;
+mod upsert_twice;

@@ -1,0 +1,11 @@
+//! All integration tests of this crate in one program, since every program links the whole crate with all that it uses.
+//! Tests that need a process of their own are other programs (`Cargo.toml` says why).
+
+mod dataflow;
+mod fair;
+mod heavy;
+mod late;
+mod policies;
+mod simulation;
+mod simulator;
+mod toys;

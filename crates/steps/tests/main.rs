@@ -1,0 +1,6 @@
+//! All integration tests of this crate in one program, since every program links the whole crate with all that it uses.
+//! Tests that need a process of their own are other programs (`Cargo.toml` says why).
+
+mod runs;
+mod steps;
+mod threads;
