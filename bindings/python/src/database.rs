@@ -5,7 +5,9 @@ use std::sync::{Arc, Weak};
 
 use mangrove::arrow::{CsrOptions, ElementColumns, RecordBatch};
 use mangrove::script::Script;
-use mangrove::{Database, DatabaseOptions, MemoryBudget, Prepared, QueryGauges, QueryOptions, TransactionOptions};
+use mangrove::{
+    Database, DatabaseOptions, MemoryBudget, Prepared, QueryGauges, QueryOptions, ResultStream, TransactionOptions,
+};
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use mangrove_gremlin::{Parameters, ProfileTable};
 use parking_lot::{Mutex, RwLock};
@@ -13,12 +15,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyDict, PyTuple};
 
 use crate::algorithms;
-use crate::errors::raised;
+use crate::errors::{closed, raised};
 use crate::from_python::parameters;
 use crate::loading::{self, GivenLoad, GivenTable};
-use crate::options::{PyCanceller, RunOptions, isolation};
+use crate::options::{PyCanceller, Queries, RunOptions, isolation};
 use crate::process::{OfProcess, detached};
-use crate::results::{PyResults, Reading, ReadingCell, end_all};
+use crate::results::{PyResults, ReadingCell, SharedReading, end_all};
 use crate::sampling::{self, EdgeTypeArguments, EpochCell, PyEpoch, VertexTypeArguments};
 use crate::server::PyServer;
 use crate::table::{PyTable, arrow_options};
@@ -48,18 +50,22 @@ impl Query {
         }
     }
 
-    fn run(&self, database: &Database, parameters: &Parameters, options: &QueryOptions) -> Result<Reading> {
-        Ok(Reading::new(match self {
-            Query::Traversal(prepared) => database.run_with(prepared, parameters, options)?,
-            Query::Script(script) => database.run_script(script, parameters, options)?,
-        }))
+    fn run(&self, database: &Database, parameters: &Parameters, options: &QueryOptions) -> Result<ResultStream> {
+        match self {
+            Query::Traversal(prepared) => database.run_with(prepared, parameters, options),
+            Query::Script(script) => database.run_script(script, parameters, options),
+        }
     }
 }
+
+/// Why results end with their database.
+const CLOSED: &str = "the database was closed";
 
 /// An open database, and what is open in it.
 pub(crate) struct OpenDatabase {
     /// `None` when it is closed.
     database: RwLock<Option<Database>>,
+    queries: Arc<Queries>,
     open: Mutex<Open>,
     location: String,
 }
@@ -89,24 +95,34 @@ impl OpenDatabase {
     /// The database, if it is not closed.
     pub(crate) fn get(&self) -> Result<Database> {
         let database = self.database.read();
-        database
-            .clone()
-            .ok_or_else(|| Error::new(ErrorKind::Closed, "the database is closed; open it again with mangrove.open"))
+        database.clone().ok_or_else(closed)
     }
 
-    /// Keeps results, so that they end when the database is closed.
-    pub(crate) fn remember(&self, reading: Reading) -> Arc<ReadingCell> {
-        let reading = Arc::new(OfProcess::new(Mutex::new(reading)));
+    /// Begins a query, and keeps its results, so that they end when the database is closed.
+    fn run(
+        &self,
+        options: &QueryOptions,
+        begin: impl FnOnce(&Database) -> Result<ResultStream>,
+    ) -> Result<Arc<ReadingCell>> {
+        let stream = self.queries.explained(begin(&self.get()?))?;
+        let reading = SharedReading::cell(stream, options.cancel.clone());
         let mut open = self.open.lock();
         open.sweep();
         open.readings.push(Arc::downgrade(&reading));
-        reading
+        drop(open);
+        // The database may have been closed before the results were kept.
+        if self.database.read().is_none() {
+            end_all(&mut vec![Arc::downgrade(&reading)], CLOSED);
+        }
+        Ok(reading)
     }
 
     fn close(&self) {
         let database = self.database.write().take();
+        // Threads that run queries or wait for results have locks that are taken below.
+        self.queries.end();
         let Open { mut readings, transactions, epochs, .. } = std::mem::take(&mut *self.open.lock());
-        end_all(&mut readings, "the database was closed");
+        end_all(&mut readings, CLOSED);
         for transaction in transactions.iter().filter_map(Weak::upgrade) {
             if let Ok(transaction) = transaction.get() {
                 transaction.lock().roll_back();
@@ -143,10 +159,10 @@ impl PyDatabase {
     }
 
     fn run(&self, py: Python<'_>, query: &Query, parameters: &Parameters) -> PyResult<PyResults> {
-        let (options, cancel) = self.options.begin(py);
         let open = self.open_database(py)?;
-        let reading = detached(py, || Ok(open.remember(query.run(&open.get()?, parameters, &options)?)))?;
-        Ok(PyResults::new(reading, cancel))
+        let options = self.options.begin(py);
+        let begin = |database: &Database| query.run(database, parameters, &options);
+        detached(py, || open.run(&options, begin)).map(PyResults::new)
     }
 }
 
@@ -187,12 +203,14 @@ impl PyDatabase {
             location if read_only => Database::open_to_read(location, &options, &|_| {}),
             location => Database::open(location, &options),
         })?;
+        let options = RunOptions::default();
         let open = OpenDatabase {
             database: RwLock::new(Some(database)),
+            queries: options.of_database.clone(),
             open: Mutex::default(),
             location: location.to_owned(),
         };
-        Ok(PyDatabase { shared: Arc::new(OfProcess::new(open)), options: RunOptions::default() })
+        Ok(PyDatabase { shared: Arc::new(OfProcess::new(open)), options })
     }
 
     /// Runs a query in a transaction of its own: a traversal or a script in Gremlin, or a prepared query.
@@ -212,14 +230,10 @@ impl PyDatabase {
             return self.run(py, prepared.get().query(py)?, &parameters);
         }
         let text = query.extract::<std::borrow::Cow<'_, str>>()?;
-        let (options, cancel) = self.options.begin(py);
         let open = self.open_database(py)?;
-        let reading = detached(py, || {
-            let database = open.get()?;
-            let query = Query::of_text(&database, &text)?;
-            Ok(open.remember(query.run(&database, &parameters, &options)?))
-        })?;
-        Ok(PyResults::new(reading, cancel))
+        let options = self.options.begin(py);
+        let begin = |database: &Database| Query::of_text(database, &text)?.run(database, &parameters, &options);
+        detached(py, || open.run(&options, begin)).map(PyResults::new)
     }
 
     /// Parses a query, to be run many times with different parameters.
@@ -263,12 +277,13 @@ impl PyDatabase {
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<String> {
         let parameters = parameters(params, named)?;
-        let (options, _) = self.options.begin(py);
         let open = self.open_database(py)?;
+        let options = self.options.begin(py);
         detached(py, || {
             let database = open.get()?;
             let prepared = database.prepare(&format!("{}.profile()", text.trim().trim_end_matches(';')))?;
-            match database.run_with(&prepared, &parameters, &options)?.collect()?.pop() {
+            let run = || database.run_with(&prepared, &parameters, &options)?.collect();
+            match open.queries.explained(run())?.pop() {
                 Some(Value::TraversalMetrics(metrics)) => Ok(ProfileTable(&metrics).to_string()),
                 other => Err(Error::bug(format!("profile() answered {other:?}"))),
             }
@@ -308,11 +323,9 @@ impl PyDatabase {
         let reading = match transaction {
             Some(transaction) => transaction.get().stream(py, &prepared)?,
             None => {
-                let (options, _) = self.options.begin(py);
-                detached(py, || {
-                    let stream = open.get()?.run_with(&prepared, &Parameters::new(), &options)?;
-                    Ok(open.remember(Reading::new(stream)))
-                })?
+                let options = self.options.begin(py);
+                let begin = |database: &Database| database.run_with(&prepared, &Parameters::new(), &options);
+                detached(py, || open.run(&options, begin))?
             }
         };
         Ok(PyWireResults::new(reading))
@@ -329,7 +342,8 @@ impl PyDatabase {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<PyTable> {
         let given = algorithms::given(options)?;
-        let (mut run, _) = self.options.begin(py);
+        let open = self.open_database(py)?;
+        let mut run = self.options.begin(py);
         if threads > 0 {
             run.workers_max = threads;
         }
@@ -338,8 +352,8 @@ impl PyDatabase {
             run.gauges = Some(gauges.clone());
             run.interrupt = Some(algorithms::reporting(run.interrupt, gauges, report));
         }
-        let open = self.open_database(py)?;
-        detached(py, || open.get()?.run_algorithm_with(name, &given, &run)?.into_arrow()).map(PyTable::of)
+        let rows = |database: Database| database.run_algorithm_with(name, &given, &run)?.into_arrow();
+        detached(py, || open.queries.explained(rows(open.get()?))).map(PyTable::of)
     }
 
     /// Loads tables of other libraries.
@@ -472,9 +486,8 @@ impl PyDatabase {
         detached(py, || Ok(open.get()?.element_counts()))
     }
 
-    /// Closes the database: open transactions are rolled back, results that were not read are given up. Other handles of the same
-    /// database, such as those of `options()`, are closed, too. If another thread waits for results, this waits for them, too:
-    /// `results.cancel()` ends their query.
+    /// Closes the database: queries that run in other threads end, open transactions are rolled back, results that were not read
+    /// are given up. Other handles of the same database, such as those of `options()`, are closed, too.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open_database(py)?;
         py.detach(|| open.close());

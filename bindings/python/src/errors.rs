@@ -2,7 +2,7 @@
 //!
 //! The classes are written in Python (`mangrove/_errors.py`), one for each [`Remedy`]: a program catches by what it can do.
 
-use mangrove_graph::{Error, Remedy};
+use mangrove_graph::{Error, ErrorKind, Remedy};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -49,4 +49,9 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
 /// The exception for a wrong argument.
 pub(crate) fn wrong(py: Python<'_>, message: impl Into<String>) -> PyErr {
     raised(py, &Error::invalid(message))
+}
+
+/// The error of everything that needs the database after it was closed.
+pub(crate) fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the database is closed; open it again with mangrove.open")
 }

@@ -1,17 +1,65 @@
 //! The options of queries, as Python gives them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use mangrove::{Isolation, QueryLimits, QueryOptions};
+use mangrove_graph::{ErrorKind, Result};
+use parking_lot::Mutex;
 use pyo3::prelude::*;
 
-use crate::errors::wrong;
+use crate::errors::{closed, wrong};
 use crate::process::interrupt;
+
+/// Queries that end together: those of a database, or those of a canceller.
+#[derive(Default)]
+pub(crate) struct Queries(Mutex<Flags>);
+
+/// A flag for each query that may be running.
+#[derive(Default)]
+struct Flags {
+    running: Vec<Weak<AtomicBool>>,
+    /// The length of the list at which the flags of queries that are over are removed.
+    sweep_at: usize,
+    has_ended: bool,
+}
+
+impl Queries {
+    /// Adds the query that this flag ends. If the queries have ended, this one ends at once.
+    fn add(&self, flag: &Arc<AtomicBool>) {
+        let mut flags = self.0.lock();
+        if flags.has_ended {
+            flag.store(true, Ordering::Relaxed);
+            return;
+        }
+        if flags.running.len() >= flags.sweep_at {
+            flags.running.retain(|flag| flag.strong_count() > 0);
+            flags.sweep_at = 64 + 2 * flags.running.len();
+        }
+        flags.running.push(Arc::downgrade(flag));
+    }
+
+    /// Ends the queries, those that are added later, too.
+    pub(crate) fn end(&self) {
+        let mut flags = self.0.lock();
+        flags.has_ended = true;
+        for flag in flags.running.drain(..).filter_map(|flag| flag.upgrade()) {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The outcome of a query of a database. If it was cancelled because the database was closed, its error says so.
+    pub(crate) fn explained<T>(&self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|error| match error.kind() {
+            ErrorKind::Cancelled if self.0.lock().has_ended => closed(),
+            _ => error,
+        })
+    }
+}
 
 /// Ends the queries of the handles that were made with it.
 #[pyclass(name = "Canceller", module = "mangrove._mangrove", frozen)]
-pub(crate) struct PyCanceller(Arc<AtomicBool>);
+pub(crate) struct PyCanceller(Arc<Queries>);
 
 #[pymethods]
 impl PyCanceller {
@@ -22,7 +70,7 @@ impl PyCanceller {
 
     /// Ends the queries, from any thread. Later ones end at once, too.
     fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.end();
     }
 }
 
@@ -39,28 +87,33 @@ pub(crate) struct RunOptions {
     pub isolation: Isolation,
     /// The retries of such a query.
     pub retries: Option<u32>,
-    /// The flag that ends the queries; `None` gives each one of its own.
-    pub cancel: Option<Arc<AtomicBool>>,
+    /// The queries that end when the database is closed.
+    pub of_database: Arc<Queries>,
+    /// The queries that a canceller ends.
+    pub of_canceller: Option<Arc<Queries>>,
 }
 
 impl RunOptions {
-    /// The options of a query that the calling thread begins, with a flag that ends it.
-    pub(crate) fn begin(&self, py: Python<'_>) -> (QueryOptions, Arc<AtomicBool>) {
-        let cancel = self.cancel.clone().unwrap_or_default();
+    /// The options of a query that the calling thread begins. Their flag `cancel` is that query's own.
+    pub(crate) fn begin(&self, py: Python<'_>) -> QueryOptions {
+        let cancel = Arc::default();
+        self.of_database.add(&cancel);
+        if let Some(queries) = &self.of_canceller {
+            queries.add(&cancel);
+        }
         let defaults = QueryOptions::default();
-        let options = QueryOptions {
+        QueryOptions {
             limits: QueryLimits {
                 time_nanos: self.time_nanos,
                 memory_bytes: self.memory_bytes.unwrap_or(defaults.limits.memory_bytes),
             },
-            cancel: cancel.clone(),
+            cancel,
             interrupt: interrupt(py),
             workers_max: self.threads,
             isolation: self.isolation,
             retries: self.retries.unwrap_or(defaults.retries),
             ..defaults
-        };
-        (options, cancel)
+        }
     }
 
     /// These options with the changes that are given.
@@ -85,7 +138,7 @@ impl RunOptions {
         self.threads = threads.unwrap_or(self.threads);
         self.isolation = isolation_name.map_or(Ok(self.isolation), |name| isolation(py, name))?;
         self.retries = retries.or(self.retries);
-        self.cancel = canceller.map(|canceller| canceller.0.clone()).or(self.cancel);
+        self.of_canceller = canceller.map(|canceller| canceller.0.clone()).or(self.of_canceller);
         Ok(self)
     }
 }

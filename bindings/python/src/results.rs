@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use mangrove::ResultStream;
-use mangrove::arrow::{ArrowOptions, ArrowStream, Collected, RecordBatchReader};
+use mangrove::arrow::{ArrowOptions, ArrowStream, Collected, ResultSource, StreamSource, collect};
 use mangrove_graph::{Error, ErrorKind, Result, Value};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::exceptions::PyStopIteration;
@@ -21,11 +21,8 @@ use crate::process::{OfProcess, detached};
 use crate::table::{PyTable, arrow_options, converted};
 use crate::to_python::ToPython;
 
-/// Results that were found, each with how many times it occurs, and the query that finds more.
-type Unread = (VecDeque<(Value, u64)>, Option<ResultStream>);
-
-/// A stream of record batches.
-type Batches = Box<dyn RecordBatchReader + Send>;
+/// Results as the source of record batches.
+type Source = Box<dyn ResultSource + Send>;
 
 /// Results that are being read.
 pub(crate) struct Reading {
@@ -37,12 +34,43 @@ pub(crate) struct Reading {
     ended: Option<Error>,
 }
 
-/// A place of results that others can end: the transaction, or the database that is closed.
-pub(crate) type ReadingCell = OfProcess<Mutex<Reading>>;
+/// Results, and what others than their reader need to end them: the transaction that ends, or the database that is closed.
+pub(crate) struct SharedReading {
+    reading: Mutex<Reading>,
+    /// Ends the query. A thread that reads has the lock for as long as its query runs, so this is set without it.
+    cancel: Arc<AtomicBool>,
+    /// Why others have ended the query.
+    ended_by: OnceLock<Error>,
+}
+
+/// The results of a query, in the process that began it.
+pub(crate) type ReadingCell = OfProcess<SharedReading>;
+
+impl SharedReading {
+    /// The results of the query that this flag cancels.
+    pub(crate) fn cell(stream: ResultStream, cancel: Arc<AtomicBool>) -> Arc<ReadingCell> {
+        let reading = Mutex::new(Reading { stream: Some(stream), ready: VecDeque::new(), ended: None });
+        Arc::new(OfProcess::new(SharedReading { reading, cancel, ended_by: OnceLock::new() }))
+    }
+
+    /// Waits for the lock, then works with the results. Called without the interpreter's lock.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Reading) -> Result<T>) -> Result<T> {
+        self.explained(work(&mut self.reading.lock()))
+    }
+
+    /// The outcome of reading. If others have ended the query, the error is theirs.
+    fn explained<T>(&self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|error| match self.ended_by.get() {
+            Some(cause) if error.kind() == ErrorKind::Cancelled => cause.clone(),
+            _ => error,
+        })
+    }
+}
 
 impl Reading {
-    pub(crate) fn new(stream: ResultStream) -> Self {
-        Reading { stream: Some(stream), ready: VecDeque::new(), ended: None }
+    /// Whether a result was found that is not read.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
     }
 
     /// Reads a batch, if the query is not over. Returns false at the end.
@@ -82,12 +110,22 @@ impl Reading {
         Ok(self.ready.pop_front().map(|(value, _)| value))
     }
 
-    /// The results that were found and not read, and the query, if it is not over. Nothing is left to be read.
-    fn take(&mut self) -> Result<Unread> {
-        match &self.ended {
-            Some(error) => Err(error.clone()),
-            None => Ok((std::mem::take(&mut self.ready), self.stream.take())),
+    /// The results that were not read, as the source of record batches. Nothing is left to be read.
+    fn take(&mut self, options: &ArrowOptions) -> Result<Source> {
+        if let Some(error) = &self.ended {
+            return Err(error.clone());
         }
+        let mut ready = std::mem::take(&mut self.ready);
+        Ok(match self.stream.take() {
+            Some(stream) if ready.is_empty() => Box::new(StreamSource::new(stream, options)),
+            stream => {
+                // Some were found already, to be shown or read one by one.
+                if let Some(stream) = stream {
+                    ready.extend(stream.collect_bulked()?);
+                }
+                Box::new(Collected::new(ready.into(), None))
+            }
+        })
     }
 
     /// Gives up the results that were not read. Reading on fails with this error.
@@ -98,14 +136,22 @@ impl Reading {
     }
 }
 
-/// Ends results because what they were read in has ended. Called without the interpreter's lock.
+/// Ends results because what they were read in has ended. A thread that reads them meanwhile is told so. Called without the
+/// interpreter's lock.
 pub(crate) fn end_all(readings: &mut Vec<Weak<ReadingCell>>, what: &str) {
-    for reading in readings.drain(..).filter_map(|reading| reading.upgrade()) {
-        let Ok(reading) = reading.get() else { continue };
-        let mut reading = reading.lock();
+    let readings: Vec<_> = readings.drain(..).filter_map(|reading| reading.upgrade()).collect();
+    let readings: Vec<_> = readings.iter().filter_map(|reading| reading.get().ok()).collect();
+    let message = format!("{what} before all results were read; read them before it ends (all(), list(…))");
+    let cause = Error::new(ErrorKind::Closed, message);
+    // All of them before the first is waited for.
+    for shared in &readings {
+        shared.ended_by.get_or_init(|| cause.clone());
+        shared.cancel.store(true, Ordering::Relaxed);
+    }
+    for shared in readings {
+        let mut reading = shared.reading.lock();
         if reading.stream.is_some() {
-            let message = format!("{what} before all results were read; read them before it ends (all(), list(…))");
-            reading.end(Error::new(ErrorKind::Closed, message));
+            reading.end(cause.clone());
         }
     }
 }
@@ -116,17 +162,20 @@ pub(crate) fn end_all(readings: &mut Vec<Weak<ReadingCell>>, what: &str) {
 #[pyclass(name = "Results", module = "mangrove", frozen)]
 pub(crate) struct PyResults {
     reading: Arc<ReadingCell>,
-    cancel: Arc<AtomicBool>,
     convert: Mutex<ToPython>,
 }
 
 impl PyResults {
-    pub(crate) fn new(reading: Arc<ReadingCell>, cancel: Arc<AtomicBool>) -> Self {
-        PyResults { reading, cancel, convert: Mutex::default() }
+    pub(crate) fn new(reading: Arc<ReadingCell>) -> Self {
+        PyResults { reading, convert: Mutex::default() }
     }
 
-    pub(crate) fn lock<'s>(&'s self, py: Python<'_>) -> PyResult<MutexGuard<'s, Reading>> {
-        let reading = self.reading.get().map_err(|error| raised(py, &error))?;
+    fn shared(&self, py: Python<'_>) -> PyResult<&SharedReading> {
+        self.reading.get().map_err(|error| raised(py, &error))
+    }
+
+    fn lock<'s>(&'s self, py: Python<'_>) -> PyResult<MutexGuard<'s, Reading>> {
+        let reading = &self.shared(py)?.reading;
         match reading.try_lock() {
             Some(guard) => Ok(guard),
             // Another thread reads. The guard cannot be taken into the closure, so wait for it and try again.
@@ -150,6 +199,7 @@ impl PyResults {
     /// Up to `most` results.
     fn some<'py>(&self, py: Python<'py>, most: usize) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
+        let shared = self.shared(py)?;
         let mut reading = self.lock(py)?;
         while list.len() < most {
             if let Some((value, times)) = reading.ready.pop_front() {
@@ -163,7 +213,7 @@ impl PyResults {
                 }
             } else {
                 let reading = &mut *reading;
-                if !detached(py, || reading.read())? {
+                if !detached(py, || shared.explained(reading.read()))? {
                     break;
                 }
             }
@@ -171,16 +221,26 @@ impl PyResults {
         Ok(list)
     }
 
+    /// Works with the results that were not read. Nothing is left to be read.
+    fn taken<T: Send>(
+        &self,
+        py: Python<'_>,
+        options: &ArrowOptions,
+        work: impl FnOnce(Source) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let shared = self.shared(py)?;
+        detached(py, || shared.with(|reading| work(reading.take(options)?)))
+    }
+
     fn next_object<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let shared = self.shared(py)?;
         let mut reading = self.lock(py)?;
-        while reading.ready.is_empty() {
-            let reading = &mut *reading;
-            if !detached(py, || reading.read())? {
-                return Ok(None);
-            }
-        }
-        // It is there, so this does not wait.
-        let next = reading.next().map_err(|error| raised(py, &error))?;
+        let inner = &mut *reading;
+        // A result that was found already is taken without giving up the interpreter's lock.
+        let next = match inner.is_ready() {
+            true => inner.next().map_err(|error| raised(py, &error))?,
+            false => detached(py, || shared.explained(inner.next()))?,
+        };
         drop(reading);
         next.map(|value| self.convert(py, &value)).transpose()
     }
@@ -228,12 +288,13 @@ impl PyResults {
     /// Up to ``size`` results that are read next, as a list. They stay to be read.
     #[pyo3(name = "_peek")]
     fn peek<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyList>> {
+        let shared = self.shared(py)?;
         let mut reading = self.lock(py)?;
         let list = PyList::empty(py);
         loop {
             let inner = &mut *reading;
             let count = inner.ready.iter().fold(0_usize, |count, (_, times)| count.saturating_add(*times as usize));
-            if count >= size || !detached(py, || inner.read())? {
+            if count >= size || !detached(py, || shared.explained(inner.read()))? {
                 break;
             }
         }
@@ -254,21 +315,7 @@ impl PyResults {
     #[pyo3(signature = (*, mixed = "error", one_column = false))]
     fn table(&self, py: Python<'_>, mixed: &str, one_column: bool) -> PyResult<PyTable> {
         let options = arrow_options(py, mixed, one_column)?;
-        let mut reading = self.lock(py)?;
-        let reading = &mut *reading;
-        let (schema, batches) = detached(py, || {
-            let (mut ready, stream) = reading.take()?;
-            match stream {
-                Some(stream) if ready.is_empty() => stream.collect_arrow(&options),
-                stream => {
-                    // Some were found already, to be shown or read one by one.
-                    if let Some(stream) = stream {
-                        ready.extend(stream.collect_bulked()?);
-                    }
-                    mangrove::arrow::collect(&mut Collected::new(ready.into(), None), &options)
-                }
-            }
-        })?;
+        let (schema, batches) = self.taken(py, &options, |mut source| collect(&mut source, &options))?;
         Ok(PyTable::new(schema, batches))
     }
 
@@ -281,21 +328,8 @@ impl PyResults {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
         let options = ArrowOptions::default();
-        let mut reading = self.lock(py)?;
-        let reading = &mut *reading;
-        let batches = detached(py, || {
-            let (mut ready, stream) = reading.take()?;
-            match stream {
-                Some(stream) if ready.is_empty() => Ok(Box::new(stream.arrow_batches(&options)?) as Batches),
-                stream => {
-                    if let Some(stream) = stream {
-                        ready.extend(stream.collect_bulked()?);
-                    }
-                    Ok(Box::new(ArrowStream::new(Collected::new(ready.into(), None), &options)?) as Batches)
-                }
-            }
-        })?;
-        export_stream(py, batches)
+        let batches = self.taken(py, &options, |source| ArrowStream::new(source, &options))?;
+        export_stream(py, Box::new(batches))
     }
 
     /// All results that were not read, as a table of pyarrow. See :meth:`table` for the options.
@@ -328,11 +362,11 @@ impl PyResults {
 
     /// Ends the query and gives up the results that were not read. Reading on finds none.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let reading = self.reading.get().map_err(|error| raised(py, &error))?;
+        let shared = self.shared(py)?;
         // A thread that reads at the moment notices this.
-        self.cancel.store(true, Ordering::Relaxed);
+        shared.cancel.store(true, Ordering::Relaxed);
         py.detach(|| {
-            let mut reading = reading.lock();
+            let mut reading = shared.reading.lock();
             reading.stream = None;
             reading.ready.clear();
         });
@@ -340,8 +374,9 @@ impl PyResults {
     }
 
     /// Ends the query, from any thread: a thread that waits for results gets a :class:`RetryLaterError`.
-    fn cancel(&self) {
-        self.cancel.store(true, Ordering::Relaxed);
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        self.shared(py)?.cancel.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     fn __enter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -14,7 +14,7 @@ use crate::errors::raised;
 use crate::from_python::parameters;
 use crate::options::RunOptions;
 use crate::process::{OfProcess, detached};
-use crate::results::{PyResults, Reading, ReadingCell, end_all};
+use crate::results::{PyResults, ReadingCell, SharedReading, end_all};
 use crate::table::{PyTable, arrow_options};
 
 /// A transaction, until it ends, and the results that are being read in it.
@@ -53,11 +53,11 @@ impl OpenTransaction {
             Query::Traversal(prepared) => self.get()?.run_with(prepared, parameters, options)?,
             Query::Script(script) => self.get()?.run_script(script, parameters, options)?,
         };
-        Ok(self.remember(stream))
+        Ok(self.remember(stream, options))
     }
 
-    fn remember(&mut self, stream: ResultStream) -> Arc<ReadingCell> {
-        let reading = Arc::new(OfProcess::new(Mutex::new(Reading::new(stream))));
+    fn remember(&mut self, stream: ResultStream, options: &QueryOptions) -> Arc<ReadingCell> {
+        let reading = SharedReading::cell(stream, options.cancel.clone());
         self.readings.retain(|reading| reading.strong_count() > 0);
         self.readings.push(Arc::downgrade(&reading));
         reading
@@ -86,21 +86,22 @@ impl PyTransaction {
     }
 
     pub(crate) fn run(&self, py: Python<'_>, query: &Query, parameters: &Parameters) -> PyResult<PyResults> {
-        let (options, cancel) = self.options.begin(py);
         let cell = self.cell(py)?;
-        let reading = detached(py, || cell.lock().run(query, parameters, &options))?;
-        Ok(PyResults::new(reading, cancel))
+        let options = self.options.begin(py);
+        let run = || cell.lock().run(query, parameters, &options);
+        detached(py, || self.options.of_database.explained(run())).map(PyResults::new)
     }
 
     /// Runs a prepared traversal, and returns its results as a stream of their own.
     pub(crate) fn stream(&self, py: Python<'_>, prepared: &Prepared) -> PyResult<Arc<ReadingCell>> {
-        let (options, _) = self.options.begin(py);
         let cell = self.cell(py)?;
-        detached(py, || {
+        let options = self.options.begin(py);
+        let run = || {
             let mut open = cell.lock();
             let stream = open.get()?.run_with(prepared, &Parameters::new(), &options)?;
-            Ok(open.remember(stream))
-        })
+            Ok(open.remember(stream, &options))
+        };
+        detached(py, || self.options.of_database.explained(run()))
     }
 }
 

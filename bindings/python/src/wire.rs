@@ -9,7 +9,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::raised;
 use crate::process::detached;
-use crate::results::ReadingCell;
+use crate::results::{Reading, ReadingCell};
 
 /// The most results in one answer.
 const RESULTS_MAX: usize = 4_096;
@@ -34,22 +34,23 @@ impl PyWireResults {
     }
 }
 
+/// Encodes results that were found already, or those that are found next.
+fn encode_some(reading: &mut Reading) -> Result<(usize, Vec<u8>)> {
+    let (mut count, mut bytes) = (0, Vec::new());
+    while count == 0 || count < RESULTS_MAX && reading.is_ready() {
+        let Some(value) = reading.next()? else { break };
+        graphbinary::encode_value(&value, &mut bytes)?;
+        count += 1;
+    }
+    Ok((count, bytes))
+}
+
 #[pymethods]
 impl PyWireResults {
     /// The next results: how many there are, and their bytes one after the other. No results at the end.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<(usize, Bound<'py, PyBytes>)> {
-        let reading = self.reading.get().map_err(|error| raised(py, &error))?;
-        let (count, bytes) = detached(py, || {
-            let (mut count, mut bytes) = (0, Vec::new());
-            let mut reading = reading.lock();
-            while count < RESULTS_MAX
-                && let Some(value) = reading.next()?
-            {
-                graphbinary::encode_value(&value, &mut bytes)?;
-                count += 1;
-            }
-            Ok((count, bytes))
-        })?;
+        let shared = self.reading.get().map_err(|error| raised(py, &error))?;
+        let (count, bytes) = detached(py, || shared.with(encode_some))?;
         Ok((count, PyBytes::new(py, &bytes)))
     }
 }

@@ -77,6 +77,62 @@ def test_results_are_cancelled_from_another_thread(db: mangrove.Database) -> Non
     assert caught.value.kind == "Cancelled"
 
 
+def in_a_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[Exception]]:
+    """A thread that has begun to work, and the error that it ends with."""
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(0.2)
+    return thread, errors
+
+
+@pytest.mark.parametrize("use", [
+    lambda db: db.query(ENDLESS).all(),
+    lambda db: db.query(ENDLESS).table(),
+    lambda db: db.query(ENDLESS_WRITE),
+    lambda db: db.transaction().query(ENDLESS_WRITE),
+    lambda db: db.transaction().query(ENDLESS).all(),
+])
+def test_a_database_that_is_closed_ends_the_queries_of_other_threads(
+    db: mangrove.Database, use: Callable[[mangrove.Database], object]
+) -> None:
+    fill(db)
+    thread, errors = in_a_thread(lambda: use(db))
+    db.close()
+    thread.join()
+    assert isinstance(errors[0], mangrove.ClosedError), errors
+    with pytest.raises(mangrove.ClosedError):
+        db.query("g.V()")
+
+
+@pytest.mark.parametrize("end", [lambda tx: tx.commit(), lambda tx: tx.rollback()])
+def test_a_transaction_that_ends_ends_its_results_in_other_threads(
+    db: mangrove.Database, end: Callable[[mangrove.Transaction], object]
+) -> None:
+    tx = db.transaction()
+    tx.query("g.addV('n')")
+    results = tx.query(ENDLESS)
+    thread, errors = in_a_thread(results.all)
+    end(tx)
+    thread.join()
+    assert isinstance(errors[0], mangrove.ClosedError) and "the transaction ended" in str(errors[0]), errors
+
+
+def test_results_that_are_closed_end_no_other_query_of_their_handle(db: mangrove.Database) -> None:
+    fill(db)
+    handle = db.options(timeout=60)
+    first, second = handle.query("g.V()"), handle.query("g.V()")
+    first.close()
+    assert len(second.all()) == 32
+
+
 def test_other_threads_run_while_a_query_runs(db: mangrove.Database) -> None:
     fill(db)
     ticks = []

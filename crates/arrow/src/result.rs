@@ -18,6 +18,16 @@ pub trait ResultSource {
     fn view(&self) -> Option<&dyn GraphView>;
 }
 
+impl<S: ResultSource + ?Sized> ResultSource for Box<S> {
+    fn next_results(&mut self) -> Result<Option<Vec<(Value, u64)>>> {
+        (**self).next_results()
+    }
+
+    fn view(&self) -> Option<&dyn GraphView> {
+        (**self).view()
+    }
+}
+
 /// All results as record batches with one schema, whose types hold all rows. No batches if there are no results.
 ///
 /// # Errors

@@ -3,10 +3,9 @@
 //! `docs/arrow.md` has the types and the shapes.
 
 use mangrove_analytics::{Orientation, ProjectionOptions};
-use mangrove_arrow::ResultSource;
 pub use mangrove_arrow::{
     ArrowElements, ArrowLabel, ArrowOptions, ArrowStream, ArrowTable, Collected, Csr, ElementColumns, Layout, Mixed,
-    RecordBatch, RecordBatchReader, SchemaRef, arrow_array, arrow_schema, collect,
+    RecordBatch, RecordBatchReader, ResultSource, SchemaRef, arrow_array, arrow_schema, collect,
 };
 use mangrove_flow::schedule::Tenant;
 use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
@@ -26,7 +25,8 @@ pub type ResultBatches = ArrowStream<StreamSource>;
 pub struct StreamSource(ResultStream);
 
 impl StreamSource {
-    fn new(mut stream: ResultStream, options: &ArrowOptions) -> Self {
+    /// Results that are read with these options.
+    pub fn new(mut stream: ResultStream, options: &ArrowOptions) -> Self {
         // Elements that become columns are read as columns.
         if options.layout == Layout::Columns {
             stream.leave_elements();

@@ -4,6 +4,7 @@ mod common;
 
 use std::time::Duration;
 
+use common::PATIENCE;
 use common::users_server::UsersServer;
 use mangrove_server::Access;
 
@@ -39,7 +40,8 @@ async fn a_user_who_is_removed_loses_connections_and_what_they_had_begun() {
     wim.session_eval("s", "g.addV('x').iterate()").await.assert_code(204);
     wim.send_eval("", "g.inject(1).repeat(identity()).until(is(2))", &[]).await;
     served.change_users(|users| users.remove("wim").unwrap());
-    let farewell = tokio::time::timeout(NOTICED, wim.farewell()).await.expect("the connection is closed by the server");
+    let farewell =
+        tokio::time::timeout(PATIENCE, wim.farewell()).await.expect("the connection is closed by the server");
     assert!(farewell.unwrap().contains("the user `wim` was removed"), "it says why");
     let running = "g.call('mangrove.queries').where(select('user').is('wim')).count()";
     for look in [running, "g.V().count()"] {
@@ -48,7 +50,7 @@ async fn a_user_who_is_removed_loses_connections_and_what_they_had_begun() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(NOTICED, has_ended).await.expect(look);
+        tokio::time::timeout(PATIENCE, has_ended).await.expect(look);
     }
 }
 

@@ -140,23 +140,34 @@ async fn a_long_message_is_decoded_beside_the_others() {
         "{{\"requestId\":\"41d2e28a-20a4-4ab0-b379-d810dede3786\",\"op\":\"eval\",\"processor\":\"\",\"args\":\
          {{\"gremlin\":\"g.inject('count')\",\"bindings\":{{\"x\":{bindings}}}}}}}"
     );
-    let began = Instant::now();
-    Encoding::JSON.decode_request(message.as_bytes()).unwrap();
-    let alone = began.elapsed();
+    let decoded = || {
+        let began = Instant::now();
+        Encoding::JSON.decode_request(message.as_bytes()).unwrap();
+        began.elapsed()
+    };
+    let alone = (0..5).map(|_| decoded()).min().unwrap();
     let body = format!("{{\"gremlin\":\"g.inject('count')\",\"bindings\":{{\"x\":{bindings}}}}}");
     let request = format!(
         "POST /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     let mut client = server.connect().await;
-    let (gap, answer) = longest_gap(async {
-        client.send_text(&message).await;
-        client.text().await
-    })
-    .await;
-    assert!(answer.contains("\"code\":200"), "{answer}");
-    assert!(gap < alone / 2, "over a WebSocket others waited for {gap:?}; to decode takes {alone:?}");
-    let (gap, answer) = longest_gap(common::http(server.address, &request)).await;
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(gap < alone / 2, "over HTTP others waited for {gap:?}; to decode takes {alone:?}");
+    // Others wait also when the machine is busy, so the shortest of some waits counts.
+    let mut gaps = [Duration::MAX; 2];
+    for _ in 0..50 {
+        let (gap, answer) = longest_gap(async {
+            client.send_text(&message).await;
+            client.text().await
+        })
+        .await;
+        assert!(answer.contains("\"code\":200"), "{answer}");
+        gaps[0] = gaps[0].min(gap);
+        let (gap, answer) = longest_gap(common::http(server.address, &request)).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        gaps[1] = gaps[1].min(gap);
+        if gaps.iter().all(|gap| *gap < alone / 2) {
+            return;
+        }
+    }
+    panic!("over a WebSocket and over HTTP others waited for {gaps:?}; to decode takes {alone:?}");
 }

@@ -72,10 +72,7 @@ class Database:
         """The numbers of vertices and edges, from counters."""
 
     def close(self) -> None:
-        """Closes the database: open transactions are rolled back, results that were not read are given up.
-
-        If another thread waits for results, this waits for them, too: ``results.cancel()`` ends their query.
-        """
+        """Closes the database: queries that run in other threads end, open transactions are rolled back, unread results are given up."""
 
     @property
     def location(self) -> str:

@@ -63,9 +63,12 @@ impl Running {
     }
 }
 
+/// A time longer than anything takes on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Waits until a condition holds.
 pub async fn eventually(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..500 {
+    for _ in 0..PATIENCE.as_millis() / 10 {
         if holds() {
             return;
         }
