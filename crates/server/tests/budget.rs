@@ -1,20 +1,19 @@
 //! The memory budget of the process: a request that would exceed it is refused with its name, the server goes on, and
 //! all draws come back.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::client::{Client, request_bytes};
-use common::{eventually, http};
 use mangrove::{Database, DatabaseOptions, MemoryBudget, Purpose};
 use mangrove_graph::Value;
 use mangrove_gremlin::Argument;
 use mangrove_server::Caller;
 use mangrove_server::{Config, DatabaseEngine, Engine, EngineLimits, Limits, Server};
 use uuid::Uuid;
+
+use crate::common::client::{Client, request_bytes};
+use crate::common::{eventually, http};
 
 const MIB: u64 = 1 << 20;
 

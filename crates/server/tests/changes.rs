@@ -1,12 +1,9 @@
 //! The change feed as server-sent events, read by a client that loses its connection.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::client::Client;
 use mangrove::{Database, DatabaseOptions, FeedContent, SimDisk};
 use mangrove_server::{Config, DatabaseEngine, Server};
 use serde_json::Value as Json;
@@ -15,6 +12,8 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+
+use crate::common::client::Client;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,16 +1,15 @@
 //! The database behind the protocol: behavior that only the two together show.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::client::Client;
 use mangrove::Database;
 use mangrove_graph::Value;
 use mangrove_server::{Config, DatabaseEngine, Server};
 use serde_json::Value as Json;
+
+use crate::common::client::Client;
 
 const QUERY_MEMORY_BYTES: u64 = 16 << 20;
 
@@ -45,7 +44,7 @@ async fn status(address: SocketAddr, form: &str) -> Json {
     let length = form.len();
     let head =
         format!("POST /gremlin/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}");
-    let answer = common::http(address, &format!("{head}\r\n\r\n{form}")).await;
+    let answer = crate::common::http(address, &format!("{head}\r\n\r\n{form}")).await;
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
@@ -142,7 +141,8 @@ async fn a_script_of_several_statements_is_one_transaction_with_variables() {
 
 /// The server's answer to a request without a body.
 async fn bare(address: SocketAddr, line: &str, headers: &str) -> String {
-    common::http(address, &format!("{line} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n")).await
+    crate::common::http(address, &format!("{line} HTTP/1.1\r\nHost: localhost\r\n{headers}Connection: close\r\n\r\n"))
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,7 +207,7 @@ async fn a_body_that_cannot_be_read_is_refused_for_what_it_is() {
         ("Content-Encoding: gzip\r\nContent-Length: 2\r\n", "{}", "415", "Content-Encoding"),
     ] {
         let request = format!("POST /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n{body}");
-        let answer = common::http(address, &request).await;
+        let answer = crate::common::http(address, &request).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{headers}: {answer}");
         assert!(answer.contains(words), "{headers}: {answer}");
     }
@@ -321,7 +321,8 @@ async fn one_result_of_gigabytes_is_refused_before_it_is_written() {
     for accept in mangrove_gremlin::Encoding::media_types().split(", ") {
         let body = serde_json::json!({ "gremlin": list }).to_string();
         let head = format!("POST /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept: {accept}");
-        let answer = common::http(address, &format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
+        let answer =
+            crate::common::http(address, &format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
         assert!(answer.contains("500 ") && answer.contains("result_bytes_max"), "{accept}: {answer}");
     }
     // Any number of parts can be returned one by one.

@@ -6,13 +6,10 @@
 //! here most likely comes from the protocol. `MANGROVE_CASES` is the number of cases of each test, or `MANGROVE_TIMES`
 //! a factor of the number in CI, which takes precedence. `MANGROVE_FIRST` is the first seed.
 
-mod common;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use common::client::{Client, request_bytes};
 use mangrove::Database;
 use mangrove_graph::{Error, Result, Value};
 use mangrove_gremlin::graphson::{self, Dialect, Version};
@@ -24,6 +21,8 @@ use mangrove_server::{Config, DatabaseEngine, Server};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
+
+use crate::common::client::{Client, request_bytes};
 
 const QUERY_MEMORY_BYTES: u64 = 256 << 20;
 const ID: Uuid = Uuid::from_u128(0x41d2_e28a_20a4_4ab0_b379_d810_dede_3786);

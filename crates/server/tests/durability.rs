@@ -1,15 +1,14 @@
 //! A disk that fails under a server: the answers of `/health` and `/metrics`, and of its clients' requests.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use common::client::Client;
 use mangrove::{Database, DatabaseOptions, SimDisk};
 use mangrove_server::{Config, DatabaseEngine, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use crate::common::client::Client;
 
 /// Nothing is written to the disk without a request.
 fn options() -> DatabaseOptions {

@@ -1,9 +1,8 @@
 //! WebSocket messages in every encoding: the answer is in the encoding of the request.
 
-mod common;
-
-use common::Running;
 use serde_json::{Value as Json, json};
+
+use crate::common::Running;
 
 const ID: &str = "41d2e28a-20a4-4ab0-b379-d810dede3786";
 

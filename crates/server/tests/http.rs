@@ -1,17 +1,16 @@
 //! Queries over HTTP, by hand.
 
-mod common;
-
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::{Running, eventually};
 use mangrove_graph::Value;
 use mangrove_gremlin::graphbinary::decode_response;
 use mangrove_gremlin::{Argument, Encoding};
 use serde_json::{Value as Json, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use crate::common::{Running, eventually};
 
 /// An answer: its status, its head in lower case, its body with chunks joined, and whether it is complete.
 struct Answer {
@@ -108,7 +107,7 @@ async fn arguments_come_with_the_script_in_the_body_or_the_address() {
 async fn a_body_may_be_a_whole_request_in_any_encoding() {
     let server = Running::start(|_| {}).await;
     let arguments = [("gremlin", Argument::from(Value::from("g.inject('range', 1)")))];
-    let frame = common::client::request_bytes(uuid::Uuid::from_u128(7), "eval", "", &arguments);
+    let frame = crate::common::client::request_bytes(uuid::Uuid::from_u128(7), "eval", "", &arguments);
     let message = &frame[1 + usize::from(frame[0])..];
     let headers = "POST /gremlin HTTP/1.1\r\nContent-Type: application/vnd.graphbinary-v1.0\r\nAccept: application/vnd.graphbinary-v1.0";
     let answer = ask(&server, headers, message).await;
@@ -274,7 +273,7 @@ async fn pages_that_are_allowed_may_ask_and_read_the_answers_and_no_others() {
             "GET /gremlin HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         );
-        common::http(server.address, &request).await.split(' ').nth(1).unwrap().to_owned()
+        crate::common::http(server.address, &request).await.split(' ').nth(1).unwrap().to_owned()
     };
     assert_eq!(upgrade("localhost", PAGE).await, "101");
     assert_eq!(upgrade("graph.example:8182", "https://graph.example:8182").await, "101");

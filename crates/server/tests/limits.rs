@@ -1,18 +1,17 @@
 //! Bounds, concurrency, and the start and end of the server.
 
-mod common;
-
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::client::Client;
-use common::engine::FakeEngine;
-use common::{PATIENCE, Running, eventually, http};
 use mangrove_graph::Value;
 use mangrove_server::{Config, Server, Starting};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
+
+use crate::common::client::Client;
+use crate::common::engine::FakeEngine;
+use crate::common::{PATIENCE, Running, eventually, http};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_ends_at_its_time_limit() {

@@ -1,15 +1,14 @@
 //! Requests and answers: forms, batches, status codes.
 
-mod common;
-
 use std::time::Duration;
 
-use common::Running;
-use common::client::request_bytes;
 use mangrove_graph::Value;
 use mangrove_gremlin::Argument;
 use mangrove_server::Materialize;
 use uuid::Uuid;
+
+use crate::common::Running;
+use crate::common::client::request_bytes;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn results_come_in_batches_of_which_only_the_last_is_final() {

@@ -2,15 +2,14 @@
 //! element for each value, and a rule of the schema holds. As in `crates/db/tests/races.rs`, with the server's own
 //! retries.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use common::client::{Answer, Client};
 use mangrove::Database;
 use mangrove_graph::Value;
 use mangrove_server::{Config, DatabaseEngine, Server};
+
+use crate::common::client::{Answer, Client};
 
 const QUERY_MEMORY_BYTES: u64 = 16 << 20;
 const CLIENTS: i64 = 4;

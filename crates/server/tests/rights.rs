@@ -1,12 +1,11 @@
 //! Rights that are taken away while their user is at work.
 
-mod common;
-
 use std::time::Duration;
 
-use common::PATIENCE;
-use common::users_server::UsersServer;
 use mangrove_server::Access;
+
+use crate::common::PATIENCE;
+use crate::common::users_server::UsersServer;
 
 /// Longer than the server takes to read a users file that has changed.
 const NOTICED: Duration = Duration::from_millis(2_500);

@@ -1,19 +1,18 @@
 //! Logins and rights, tested from outside, over the wire.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::client::Client;
-use common::http;
-use common::users_server::{PASSWORD, UsersServer, basic};
 use mangrove::Database;
 use mangrove_server::Users;
 use mangrove_server::{Access, Config, DatabaseEngine, Lockout, Server, TlsFiles, UsersSource};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use crate::common::client::Client;
+use crate::common::http;
+use crate::common::users_server::{PASSWORD, UsersServer, basic};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stranger_is_asked_and_what_it_asked_is_run_once_it_is_known() {

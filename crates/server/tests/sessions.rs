@@ -1,13 +1,12 @@
 //! Sessions: one transaction, requests in order, and every way in which a session ends.
 
-mod common;
-
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::{Running, eventually};
 use mangrove_graph::Value;
 use mangrove_gremlin::Argument;
+
+use crate::common::{Running, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_publishes_and_a_rollback_undoes() {

@@ -1,19 +1,18 @@
 //! The permits, sessions, memory and threads that one client leaves to others.
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::Running;
-use common::client::Client;
-use common::users_server::UsersServer;
 use mangrove_gremlin::Encoding;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::time::Instant;
+
+use crate::common::Running;
+use crate::common::client::Client;
+use crate::common::users_server::UsersServer;
 
 const UPGRADE: &str = "GET /gremlin HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -60,12 +59,12 @@ async fn a_user_has_a_share_of_connections_and_sessions() {
     let mut third = Client::connect(served.address).await;
     let first = third.send_eval("", "g.inject(1)", &[]).await;
     assert_eq!(third.response().await.unwrap().code, 407);
-    third.authenticate(first, "wim", common::users_server::PASSWORD).await;
+    third.authenticate(first, "wim", crate::common::users_server::PASSWORD).await;
     let refused = third.response().await.unwrap();
     assert!(refused.message.contains("connection_count_user_max"), "{refused:?}");
     // The password was right each time, and the reason of the end says so.
     for _ in 0..2 {
-        third.authenticate(first, "wim", common::users_server::PASSWORD).await;
+        third.authenticate(first, "wim", crate::common::users_server::PASSWORD).await;
     }
     let farewell = third.farewell().await.unwrap();
     assert!(farewell.contains("connection_count_user_max"), "{farewell}");
@@ -108,7 +107,7 @@ async fn a_stranger_may_send_no_more_than_a_login_needs() {
     let mut slow = Client::connect(served.address).await;
     let first = slow.send_eval("", &format!("g.inject('{}').count()", "x".repeat(32 << 10)), &[]).await;
     assert_eq!(slow.response().await.unwrap().code, 407);
-    slow.authenticate(first, "rita", common::users_server::PASSWORD).await;
+    slow.authenticate(first, "rita", crate::common::users_server::PASSWORD).await;
     assert_eq!(slow.answer(first).await.values(), [1]);
 }
 
@@ -162,7 +161,7 @@ async fn a_long_message_is_decoded_beside_the_others() {
         .await;
         assert!(answer.contains("\"code\":200"), "{answer}");
         gaps[0] = gaps[0].min(gap);
-        let (gap, answer) = longest_gap(common::http(server.address, &request)).await;
+        let (gap, answer) = longest_gap(crate::common::http(server.address, &request)).await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         gaps[1] = gaps[1].min(gap);
         if gaps.iter().all(|gap| *gap < alone / 2) {

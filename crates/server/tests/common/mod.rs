@@ -1,6 +1,6 @@
 //! A small engine whose behavior requests choose, and a client that speaks the wire protocol by hand.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, reason = "each test program uses its part")]
 
 pub mod client;
 pub mod engine;
