@@ -20,9 +20,6 @@ use tokio::task::JoinHandle;
 use self::client::Client;
 use self::engine::FakeEngine;
 
-/// The time that a test waits for an event that is certain to come, on a slow machine, too.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// A running server.
 pub struct Running {
     pub address: SocketAddr,
