@@ -105,7 +105,7 @@ impl OpenDatabase {
         begin: impl FnOnce(&Database) -> Result<ResultStream>,
     ) -> Result<Arc<ReadingCell>> {
         let stream = self.queries.explained(begin(&self.get()?))?;
-        let reading = SharedReading::cell(stream, options.cancel.clone());
+        let reading = SharedReading::cell(stream, options.cancel.clone(), &self.queries);
         let mut open = self.open.lock();
         open.sweep();
         open.readings.push(Arc::downgrade(&reading));

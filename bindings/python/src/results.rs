@@ -17,6 +17,7 @@ use pyo3::types::{PyCapsule, PyDict, PyList};
 
 use crate::capsule::export_stream;
 use crate::errors::{raised, wrong};
+use crate::options::Queries;
 use crate::process::{OfProcess, detached};
 use crate::table::{PyTable, arrow_options, converted};
 use crate::to_python::ToPython;
@@ -41,6 +42,8 @@ pub(crate) struct SharedReading {
     cancel: Arc<AtomicBool>,
     /// Why others have ended the query.
     ended_by: OnceLock<Error>,
+    /// The queries of the database, which end when it is closed.
+    of_database: Arc<Queries>,
 }
 
 /// The results of a query, in the process that began it.
@@ -48,9 +51,14 @@ pub(crate) type ReadingCell = OfProcess<SharedReading>;
 
 impl SharedReading {
     /// The results of the query that this flag cancels.
-    pub(crate) fn cell(stream: ResultStream, cancel: Arc<AtomicBool>) -> Arc<ReadingCell> {
+    pub(crate) fn cell(
+        stream: ResultStream,
+        cancel: Arc<AtomicBool>,
+        of_database: &Arc<Queries>,
+    ) -> Arc<ReadingCell> {
         let reading = Mutex::new(Reading { stream: Some(stream), ready: VecDeque::new(), ended: None });
-        Arc::new(OfProcess::new(SharedReading { reading, cancel, ended_by: OnceLock::new() }))
+        let of_database = of_database.clone();
+        Arc::new(OfProcess::new(SharedReading { reading, cancel, ended_by: OnceLock::new(), of_database }))
     }
 
     /// Waits for the lock, then works with the results. Called without the interpreter's lock.
@@ -60,10 +68,11 @@ impl SharedReading {
 
     /// The outcome of reading. If others have ended the query, the error is theirs.
     fn explained<T>(&self, outcome: Result<T>) -> Result<T> {
-        outcome.map_err(|error| match self.ended_by.get() {
+        let outcome = outcome.map_err(|error| match self.ended_by.get() {
             Some(cause) if error.kind() == ErrorKind::Cancelled => cause.clone(),
             _ => error,
-        })
+        });
+        self.of_database.explained(outcome)
     }
 }
 

@@ -12,7 +12,7 @@ use pyo3::types::{PyAny, PyDict, PyTuple, PyType};
 use crate::database::{PyPrepared, Query, element_columns};
 use crate::errors::raised;
 use crate::from_python::parameters;
-use crate::options::RunOptions;
+use crate::options::{Queries, RunOptions};
 use crate::process::{OfProcess, detached};
 use crate::results::{PyResults, ReadingCell, SharedReading, end_all};
 use crate::table::{PyTable, arrow_options};
@@ -21,6 +21,8 @@ use crate::table::{PyTable, arrow_options};
 pub(crate) struct OpenTransaction {
     transaction: Option<Transaction>,
     readings: Vec<Weak<ReadingCell>>,
+    /// The queries of the database.
+    of_database: Arc<Queries>,
 }
 
 /// A place of a transaction that others can end: the database that is closed.
@@ -57,7 +59,7 @@ impl OpenTransaction {
     }
 
     fn remember(&mut self, stream: ResultStream, options: &QueryOptions) -> Arc<ReadingCell> {
-        let reading = SharedReading::cell(stream, options.cancel.clone());
+        let reading = SharedReading::cell(stream, options.cancel.clone(), &self.of_database);
         self.readings.retain(|reading| reading.strong_count() > 0);
         self.readings.push(Arc::downgrade(&reading));
         reading
@@ -75,7 +77,8 @@ pub(crate) struct PyTransaction {
 
 impl PyTransaction {
     pub(crate) fn new(transaction: Transaction, options: RunOptions) -> (Self, Weak<TransactionCell>) {
-        let open = OpenTransaction { transaction: Some(transaction), readings: Vec::new() };
+        let of_database = options.of_database.clone();
+        let open = OpenTransaction { transaction: Some(transaction), readings: Vec::new(), of_database };
         let cell = Arc::new(OfProcess::new(Mutex::new(open)));
         let weak = Arc::downgrade(&cell);
         (PyTransaction { cell, options }, weak)

@@ -22,7 +22,9 @@ NEEDS = {
     "mangrove.algorithms": "pyarrow",
     "mangrove.gremlin": "gremlin_python",
     "mangrove.loading": "pyarrow",
+    "mangrove._networks": "torch",
     "mangrove._open": "gremlin_python",
+    "mangrove.dgl": "dgl",
     "mangrove.pyg": "torch_geometric",
 }
 
