@@ -51,11 +51,7 @@ pub(crate) type ReadingCell = OfProcess<SharedReading>;
 
 impl SharedReading {
     /// The results of the query that this flag cancels.
-    pub(crate) fn cell(
-        stream: ResultStream,
-        cancel: Arc<AtomicBool>,
-        of_database: &Arc<Queries>,
-    ) -> Arc<ReadingCell> {
+    pub(crate) fn cell(stream: ResultStream, cancel: Arc<AtomicBool>, of_database: &Arc<Queries>) -> Arc<ReadingCell> {
         let reading = Mutex::new(Reading { stream: Some(stream), ready: VecDeque::new(), ended: None });
         let of_database = of_database.clone();
         Arc::new(OfProcess::new(SharedReading { reading, cancel, ended_by: OnceLock::new(), of_database }))
