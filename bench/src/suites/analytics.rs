@@ -31,9 +31,25 @@ use crate::harness::{Timing, measure_runs};
 use crate::options::Suite;
 use crate::report::{Growing, Row};
 use gap::Gap;
-use graph::{Graph, Loaded};
+use graph::{Graph, Loaded, Source};
 
 const NAME: &str = Suite::Analytics.name();
+
+/// The cases of a graph, on each number of threads.
+const CASES: [&str; 8] = [BUILD, BFS, PAGERANK, PAGERANK_DOUBLES, WCC, TRIANGLES, BETWEENNESS, SSSP];
+const BUILD: &str = "projection, a cell";
+const BFS: &str = "bfs";
+const PAGERANK: &str = "pagerank, 10 rounds";
+const PAGERANK_DOUBLES: &str = "pagerank, 10 rounds, doubles";
+const WCC: &str = "wcc";
+const TRIANGLES: &str = "triangles";
+const BETWEENNESS: &str = "betweenness, 1 source";
+const SSSP: &str = "sssp";
+/// Beside a writer, the graph is the one with the degree skew of social networks.
+const BESIDE_WRITER: &str = "beside a writer";
+
+/// Numbers of threads.
+const THREADS: [usize; 2] = [1, 2];
 
 /// Sources of searches.
 const SOURCES: usize = 4;
@@ -62,10 +78,20 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
     if let Some(programs) = &options.gap {
         gap::check(programs)?;
     }
-    let mut graphs = vec![Graph::kronecker(context.options.scale), Graph::road(context.options.scale)];
-    options.graphs.iter().try_for_each(|path| Graph::of_file(path).map(|graph| graphs.push(graph)))?;
+    let scale = context.options.scale;
+    let sources = [Source::Kronecker(scale), Source::Road(scale)];
+    let sources = sources.into_iter().chain(options.graphs.iter().map(|path| Source::File(path)));
     let folder = crate::run_directory::RunDirectory::new(context.options.choices.directory.as_deref())?;
-    for graph in &graphs {
+    for source in sources {
+        // Graphs of which no case is measured are not made.
+        let name = source.name();
+        let wants = |threads| CASES.iter().any(|case| context.options.wants(&named(case, &name, threads), ""));
+        let is_beside_writer = matches!(source, Source::Kronecker(_)) && context.options.wants(BESIDE_WRITER, "");
+        let threads: Vec<usize> = THREADS.into_iter().filter(|threads| wants(*threads)).collect();
+        if threads.is_empty() && !is_beside_writer {
+            continue;
+        }
+        let graph = &source.graph()?;
         let loaded = graph.load()?;
         let gap = match &options.gap {
             None => None,
@@ -78,15 +104,20 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>) -> Result<()>
                 Some(gap)
             }
         };
-        for threads in [1, 2] {
+        for threads in threads {
             let mut bench = Bench { context, report, graph, loaded: &loaded, gap: gap.as_ref(), threads };
             bench.run()?;
         }
-        if graph.name.starts_with("kronecker") && context.options.wants("beside a writer", "") {
+        if is_beside_writer {
             writer::run(context, report, graph, &loaded)?;
         }
     }
     written::run(context, report, &folder)
+}
+
+/// The name of a case of a graph on a number of threads.
+fn named(case: &str, graph: &str, threads: usize) -> String {
+    format!("{case}, {graph}, {threads} thread{}", if threads == 1 { "" } else { "s" })
 }
 
 /// A team of so many threads, and the executors that are in it.
@@ -134,7 +165,7 @@ impl Bench<'_, '_, '_> {
             let depths = bfs::run(projection, positions[run % SOURCES], bfs::Follow::Outgoing, team)?;
             Ok(depths.iter().filter(|depth| **depth != bfs::UNREACHED).count() as u64)
         };
-        self.case("bfs", &gap, BFS_MAX, &undirected, &team, &search)?;
+        self.case(BFS, &gap, BFS_MAX, &undirected, &team, &search)?;
 
         self.pagerank(&projection, &undirected, &team)?;
 
@@ -142,7 +173,7 @@ impl Bench<'_, '_, '_> {
         let connect = |projection: &Projection, team: &Team, _: usize| {
             Ok(wcc::run(projection, team)?.iter().map(|root| u64::from(*root)).sum())
         };
-        self.case("wcc", &gap, WCC_MAX, &undirected, &team, &connect)?;
+        self.case(WCC, &gap, WCC_MAX, &undirected, &team, &connect)?;
 
         self.triangles(&projection, &undirected, &team)?;
 
@@ -150,7 +181,7 @@ impl Bench<'_, '_, '_> {
         let between = |projection: &Projection, team: &Team, run: usize| {
             Ok(betweenness::of_sources(projection, &[positions[run % SOURCES]], team)?.iter().sum::<f64>().to_bits())
         };
-        self.case("betweenness, 1 source", &gap, OTHER_MAX, &undirected, &team, &between)?;
+        self.case(BETWEENNESS, &gap, OTHER_MAX, &undirected, &team, &between)?;
 
         // GAP's default width of a bucket is 1; this one is good for both (weights are 1 to 255).
         const DELTA: f64 = 32.0;
@@ -166,16 +197,16 @@ impl Bench<'_, '_, '_> {
             let distances = sssp::run(projection, positions[run % SOURCES], Some(DELTA), team)?;
             Ok(distances.iter().filter(|distance| distance.is_finite()).count() as u64)
         };
-        if self.context.options.wants(&self.named("sssp"), "") {
+        if self.context.options.wants(&self.named(SSSP), "") {
             let transaction = self.loaded.database.begin_read()?;
             let projection = Projection::of(transaction.view(), &weighted, &team)?;
             check::weighted(&self.graph.name, &projection, &positions, DELTA, &team)?;
         }
-        self.case("sssp", &gap, OTHER_MAX, &weighted, &team, &measure)
+        self.case(SSSP, &gap, OTHER_MAX, &weighted, &team, &measure)
     }
 
     fn pagerank(&mut self, projection: &Projection, options: &ProjectionOptions, team: &Team) -> Result<()> {
-        let case = self.named("pagerank, 10 rounds");
+        let case = self.named(PAGERANK);
         if self.context.options.wants(&case, "bare") {
             let passed = vec![1.0_f32; projection.positions()];
             let gather = |_: usize| -> Result<u64> {
@@ -198,10 +229,9 @@ impl Bench<'_, '_, '_> {
                 Ok(timing)
             }
         };
-        for (case, precision) in [
-            ("pagerank, 10 rounds", pagerank::Precision::Single),
-            ("pagerank, 10 rounds, doubles", pagerank::Precision::Double),
-        ] {
+        for (case, precision) in
+            [(PAGERANK, pagerank::Precision::Single), (PAGERANK_DOUBLES, pagerank::Precision::Double)]
+        {
             let of_rank = pagerank::PageRankOptions {
                 rounds: ROUNDS,
                 dangling: pagerank::Dangling::Drop,
@@ -217,8 +247,7 @@ impl Bench<'_, '_, '_> {
     }
 
     fn triangles(&mut self, projection: &Projection, options: &ProjectionOptions, team: &Team) -> Result<()> {
-        const CASE: &str = "triangles";
-        if !self.context.options.wants(&self.named(CASE), "") {
+        if !self.context.options.wants(&self.named(TRIANGLES), "") {
             return Ok(());
         }
         let of_gap = self.gap.map(|gap| gap.triangles(self.threads, TRIALS_OF_TRIANGLES)).transpose()?;
@@ -227,7 +256,7 @@ impl Bench<'_, '_, '_> {
             of_gap.map(|(timing, _)| timing).ok_or_else(|| Error::bug("GAP's triangles were not counted"))
         };
         let count = |projection: &Projection, team: &Team, _: usize| Ok(triangles::run(projection, team)?.total);
-        self.case(CASE, &gap, OTHER_MAX, options, team, &count)
+        self.case(TRIANGLES, &gap, OTHER_MAX, options, team, &count)
     }
 
     /// Vertices with edges, by their numbers.
@@ -242,7 +271,7 @@ impl Bench<'_, '_, '_> {
     }
 
     fn building(&mut self, projection: &Projection, options: &ProjectionOptions, team: &Team) -> Result<()> {
-        let case = self.named("projection, a cell");
+        let case = self.named(BUILD);
         if !self.context.options.wants(&case, "") {
             return Ok(());
         }
@@ -262,8 +291,7 @@ impl Bench<'_, '_, '_> {
     }
 
     fn named(&self, case: &str) -> String {
-        let threads = if self.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", self.threads) };
-        format!("{case}, {}, {threads}", self.graph.name)
+        named(case, &self.graph.name, self.threads)
     }
 
     fn time(&self, run: &dyn Fn(usize) -> Result<u64>) -> Result<Timing> {

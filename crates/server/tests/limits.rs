@@ -322,7 +322,7 @@ async fn who_answers_no_ping_is_taken_for_gone() {
     let server = Running::start(|limits| {
         limits.ping_interval = Duration::from_millis(100);
         // Long enough that a client on a busy machine answers in time.
-        limits.silence_max = Duration::from_secs(3);
+        limits.silence_max = Duration::from_secs(5);
     })
     .await;
     let mut dead = TcpStream::connect(server.address).await.unwrap();
@@ -335,7 +335,7 @@ async fn who_answers_no_ping_is_taken_for_gone() {
     ended(&mut dead).await;
     // A client that answers pings may be silent for as long as it likes.
     let mut alive = server.connect().await;
-    let pings = tokio::time::timeout(Duration::from_millis(4_500), alive.response()).await;
+    let pings = tokio::time::timeout(Duration::from_secs(7), alive.response()).await;
     assert!(pings.is_err(), "it was not dropped: {pings:?}");
     assert_eq!(alive.eval("g.inject('count')").await.values(), [0]);
 }

@@ -16,6 +16,36 @@ const SEED: u64 = 1;
 /// Weights are whole numbers from 1 to this, as in the GAP benchmark.
 const WEIGHT_MAX: u64 = 255;
 
+/// Where a graph comes from.
+pub(super) enum Source<'o> {
+    /// A graph with the degree skew of social networks.
+    Kronecker(Scale),
+    /// A graph like a network of roads.
+    Road(Scale),
+    /// The graph of a file.
+    File(&'o Path),
+}
+
+impl Source<'_> {
+    /// The name of the graph.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Source::Kronecker(scale) => format!("kronecker {}", scale.log_vertices()),
+            Source::Road(scale) => format!("road {}", scale.log_vertices()),
+            Source::File(path) => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        }
+    }
+
+    /// Makes or reads the graph.
+    pub(super) fn graph(&self) -> Result<Graph> {
+        match self {
+            Source::Kronecker(scale) => Ok(Graph::kronecker(self.name(), *scale)),
+            Source::Road(scale) => Ok(Graph::road(self.name(), *scale)),
+            Source::File(path) => Graph::of_file(self.name(), path),
+        }
+    }
+}
+
 /// An undirected graph without loops and parallel edges.
 #[derive(Debug)]
 pub(super) struct Graph {
@@ -28,14 +58,13 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// A graph with the degree skew of social networks.
-    pub(super) fn kronecker(scale: Scale) -> Self {
+    fn kronecker(name: String, scale: Scale) -> Self {
         let scale = scale.log_vertices();
-        Self::drawn(format!("kronecker {scale}"), 1 << scale, kronecker::edges(scale, EDGE_FACTOR, SEED))
+        Self::drawn(name, 1 << scale, kronecker::edges(scale, EDGE_FACTOR, SEED))
     }
 
-    /// A graph like a network of roads: a grid, of which some edges are missing.
-    pub(super) fn road(scale: Scale) -> Self {
+    /// A grid, of which some edges are missing.
+    fn road(name: String, scale: Scale) -> Self {
         let scale = scale.log_vertices();
         let (width, height) = (1_u32 << scale.div_ceil(2), 1_u32 << (scale / 2));
         let mut random = RandomStream::from_seed(mix(SEED));
@@ -49,12 +78,12 @@ impl Graph {
                 }
             }
         }
-        Self::drawn(format!("road {scale}"), 1 << scale, edges)
+        Self::drawn(name, 1 << scale, edges)
     }
 
     /// The graph of a file with `source target` or `source target weight` in each line. Vertices have any numbers; lines that begin with
     /// `#` or `%` are comments. If some line has no weight, all weights are drawn.
-    pub(super) fn of_file(path: &Path) -> Result<Self> {
+    fn of_file(name: String, path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::from(error).context(path.display()))?;
         let (mut edges, mut weights) = (Vec::new(), Vec::new());
         for (at, line) in text.lines().enumerate() {
@@ -85,7 +114,6 @@ impl Graph {
         // Numbers may have gaps, as those of users do. GAP's programs have arrays up to the greatest number.
         let place = |number: u64| numbers.partition_point(|other| *other < number) as u32;
         let edges: Vec<(u32, u32)> = edges.into_iter().map(|(from, to)| (place(from), place(to))).collect();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if weights.len() == edges.len() {
             Ok(Self::of(name, numbers.len(), edges.into_iter().zip(weights).collect()))
         } else {
@@ -171,7 +199,7 @@ mod tests {
         let graph = |text: &str| {
             let path = folder.fresh("graph").with_extension("el");
             std::fs::write(&path, text).unwrap();
-            Graph::of_file(&path)
+            Graph::of_file("a file".to_owned(), &path)
         };
         let weighted = graph("# a comment\n7 1000000000 3\n\n1000000000\t7\t2\n8 7 5\n7 7 1\n").unwrap();
         assert_eq!((weighted.vertex_count, &weighted.edges[..]), (3, &[(0, 1), (0, 2)][..]));

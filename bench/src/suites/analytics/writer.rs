@@ -13,7 +13,7 @@ use mangrove::{EdgeId, LabelFilter, Result, ScanCursor, Share, TransactionOption
 use mangrove_generate::random::{RandomStream, mix};
 
 use super::graph::{Graph, Loaded};
-use super::{BESIDE_WRITER_MAX, NAME};
+use super::{BESIDE_WRITER, BESIDE_WRITER_MAX, BFS, BUILD, NAME, PAGERANK};
 use crate::harness::Timing;
 use crate::report::{Growing, Metric, Row};
 use crate::suites::Context;
@@ -92,12 +92,12 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
     let ranked = beside("beside PageRank", &mut || run_rank(&projection))?;
     let searched = beside("beside BFS", &mut || run_bfs(&projection))?;
 
-    let case = |case: &str| format!("{case}, beside a writer, {}, 1 thread", graph.name);
+    let case = |case: &str| format!("{case}, {BESIDE_WRITER}, {}, 1 thread", graph.name);
     for (variant, times) in [("anew", taken), ("refreshed", refreshed)] {
-        let row = Row::time(NAME, &case("projection, a cell"), variant, Timing::of(times).divided_by(cells));
+        let row = Row::time(NAME, &case(BUILD), variant, Timing::of(times).divided_by(cells));
         report.push(row.aiming_at(BESIDE_WRITER_MAX).by_rule("5 ns a cell"));
     }
-    for (name, times, quiet) in [("pagerank, 10 rounds", ranked, quiet_rank), ("bfs", searched, quiet_bfs)] {
+    for (name, times, quiet) in [(PAGERANK, ranked, quiet_rank), (BFS, searched, quiet_bfs)] {
         report.push(Row::time(NAME, &case(name), "quiet", quiet));
         let row = Row::time(NAME, &case(name), "projection", Timing::of(times)).beside(quiet.median);
         report.push(row.aiming_at(1.1 * quiet.median).by_rule("1.1 × quiet"));
