@@ -36,7 +36,7 @@ pub trait ResultSource {
     /// The graph that shows the elements in the last results, if these are ids ([`Value::Vertex`], [`Value::Edge`]).
     fn view(&self) -> Option<&dyn GraphView>;
 
-    /// The budget that columns draw on while they are made. What reads the batches has them without a draw.
+    /// The budget that columns draw on while they are made. The reader gets the batches without a draw.
     fn budget(&self) -> MemoryBudget {
         MemoryBudget::unlimited()
     }

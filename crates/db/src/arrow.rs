@@ -166,7 +166,7 @@ impl Transaction {
         mangrove_arrow::csr(view, &projection, &mut self.account())
     }
 
-    /// The account of columns while they are made. Who gets them has them without a draw.
+    /// The account of columns while they are made. The caller gets them without a draw.
     fn account(&self) -> Draw {
         self.database().memory_budget().account(Purpose::Queries)
     }

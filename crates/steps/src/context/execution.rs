@@ -62,7 +62,7 @@ pub struct ExecutionContext {
     pub files: Option<Arc<dyn Files>>,
     /// What the elements in results carry, for helpers, which read it before they send results home; `None`: nothing.
     pub results: Option<Detail>,
-    /// True if who reads the results takes columns: [`ExecutionContext::take_columns`].
+    /// True if the reader of the results takes columns: [`ExecutionContext::take_columns`].
     pub columns: AtomicBool,
 }
 

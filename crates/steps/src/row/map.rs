@@ -44,8 +44,8 @@ pub(crate) trait MapOperator: Send {
     /// Ends a run: drops everything that was read for it.
     fn recycle(&mut self) {}
 
-    /// Returns true if the rows leave the operator as they are, with their computed columns: who reads the results of the
-    /// query makes the values.
+    /// Returns true if the rows leave the operator as they are, with their computed columns: the reader of the results
+    /// makes the values.
     fn leaves_rows(&self, context: &ExecutionContext) -> bool {
         let _ = context;
         false

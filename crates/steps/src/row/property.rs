@@ -32,7 +32,7 @@ pub(crate) struct Values {
     keys: Vec<Name>,
     slices: SliceSize,
     numbers: Option<NumberReader>,
-    /// True if numbers are read as a column only if who reads the results takes columns.
+    /// True if numbers are read as a column only if the reader of the results takes columns.
     is_last: bool,
 }
 

@@ -6,7 +6,7 @@
 //! - **STEPS-8.** [`Tags::One`] says that the group has exactly one instance. In a group with several, every batch has
 //!   a tag for each row.
 //! - **STEPS-9.** A computed column holds the value that a `by()` took of each row. It lives from the operator that
-//!   fills it to the next one; no operator passes it on. If who reads the results takes columns, the results are the next one.
+//!   fills it to the next one; no operator passes it on. If the reader of the results takes columns, the results are the next one.
 
 use mangrove_flow::{BATCH_ROWS, OuterTags};
 use mangrove_graph::Value;
