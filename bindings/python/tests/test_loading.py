@@ -7,25 +7,21 @@ import pathlib
 import signal
 import threading
 import time
-from typing import Callable, Iterator
+from typing import Callable
 
+import numpy
 import pyarrow as pa
 import pytest
 
 import mangrove
 
-#: Rows of a load that takes far longer than a test waits.
-ENDLESS = 2_000_000_000
+#: Rows of a load that takes several seconds.
+MANY = 20_000_000
 
 
-def rows_of_people() -> Iterator[pa.RecordBatch]:
-    for first in range(0, ENDLESS, 10_000):
-        yield pa.record_batch({"id": pa.array(range(first, first + 10_000))})
-
-
-def endless_table(folder: pathlib.Path) -> mangrove.Vertices:
-    """People without end."""
-    return mangrove.Vertices("person", pa.RecordBatchReader.from_batches(pa.schema({"id": pa.int64()}), rows_of_people()), id="id")
+def large_table() -> mangrove.Vertices:
+    """People whose load takes several seconds."""
+    return mangrove.Vertices("person", pa.table({"id": numpy.arange(MANY)}), id="id")
 
 
 def slow_file(folder: pathlib.Path) -> pathlib.Path:
@@ -51,18 +47,18 @@ def interrupted(use: Callable[[], object]) -> None:
         timer.cancel()
 
 
-def test_ctrl_c_ends_a_load_of_tables(db: mangrove.Database, tmp_path: pathlib.Path) -> None:
-    interrupted(lambda: db.load(endless_table(tmp_path)))
+def test_ctrl_c_ends_a_load_of_tables(db: mangrove.Database) -> None:
+    interrupted(lambda: db.load(large_table()))
     assert db.query("g.V().count()").one() == 0
     db.load(mangrove.Vertices("person", pa.table({"id": [1, 2]}), id="id"))
     assert db.query("g.V().count()").one() == 2
 
 
-def test_ctrl_c_ends_an_upsert_of_tables(db: mangrove.Database, tmp_path: pathlib.Path) -> None:
-    interrupted(lambda: db.load(endless_table(tmp_path), upsert=True))
+def test_ctrl_c_ends_an_upsert_of_tables(db: mangrove.Database) -> None:
+    interrupted(lambda: db.load(large_table(), upsert=True))
     # The batches that were committed stay.
     count = db.query("g.V().count()").one()
-    assert db.load(mangrove.Vertices("person", pa.table({"id": [1, ENDLESS]}), id="id"), upsert=True).created == (1 if count else 2)
+    assert db.load(mangrove.Vertices("person", pa.table({"id": [1, MANY]}), id="id"), upsert=True).created == (1 if count else 2)
 
 
 def test_ctrl_c_ends_a_load_of_files(db: mangrove.Database, tmp_path: pathlib.Path) -> None:
@@ -72,10 +68,10 @@ def test_ctrl_c_ends_a_load_of_files(db: mangrove.Database, tmp_path: pathlib.Pa
     assert db.load_files(path).vertices == 2_000_000
 
 
-def test_a_progress_function_that_raises_ends_the_load(db: mangrove.Database, tmp_path: pathlib.Path) -> None:
+def test_a_progress_function_that_raises_ends_the_load(db: mangrove.Database) -> None:
     def tell(*given: object) -> None:
         raise RuntimeError("no more")
 
     with pytest.raises(RuntimeError, match="no more"):
-        db.load(endless_table(tmp_path), progress=tell)
+        db.load(large_table(), progress=tell)
     assert db.query("g.V().count()").one() == 0
