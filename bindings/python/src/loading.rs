@@ -5,20 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use arrow_array::ffi_stream::RecordBatchStreamReader;
-use mangrove::arrow::arrow_schema::ArrowError;
-use mangrove::arrow::{ArrowElements, ArrowLabel, ArrowTable, RecordBatch, RecordBatchReader, SchemaRef};
-use mangrove::{Database, LoadOptions, LoadProgress, LoadReport, Mapping, UpsertKeys};
+use mangrove::arrow::{ArrowElements, ArrowLabel, ArrowTable};
+use mangrove::{Database, Interrupt, LoadOptions, LoadProgress, LoadReport, Mapping, UpsertKeys};
 use mangrove_graph::{Error, ErrorKind, Result};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::capsule::import_stream;
 use crate::errors::wrong;
-use crate::process::{detached, keep_raised};
+use crate::process::{detached, interrupt, keep_raised};
 
-/// How long a load works between two looks for signals and reports of its progress.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// How long a load works between two reports of its progress.
+const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What Python says about a table that is loaded.
 #[derive(FromPyObject)]
@@ -66,32 +64,9 @@ pub(crate) struct GivenLoad<'py> {
     progress: Option<Bound<'py, PyAny>>,
 }
 
-/// Ends the rows of a table when the load is interrupted.
-struct Interruptible {
-    rows: RecordBatchStreamReader,
-    is_interrupted: Arc<AtomicBool>,
-}
-
-impl Iterator for Interruptible {
-    type Item = std::result::Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.is_interrupted.load(Ordering::Relaxed) {
-            return Some(Err(ArrowError::ExternalError("the load was interrupted".into())));
-        }
-        self.rows.next()
-    }
-}
-
-impl RecordBatchReader for Interruptible {
-    fn schema(&self) -> SchemaRef {
-        self.rows.schema()
-    }
-}
-
 impl GivenTable<'_> {
-    fn open(self, py: Python<'_>, is_interrupted: &Arc<AtomicBool>) -> PyResult<ArrowTable<'static>> {
-        let rows = Interruptible { rows: import_stream(&self.data)?, is_interrupted: is_interrupted.clone() };
+    fn open(self, py: Python<'_>) -> PyResult<ArrowTable<'static>> {
+        let rows = import_stream(&self.data)?;
         let label = match (self.label, self.label_column) {
             (Some(label), None) => ArrowLabel::Constant(label.into()),
             (None, Some(column)) => ArrowLabel::Column(column.into()),
@@ -145,11 +120,11 @@ impl GivenLoad<'_> {
     }
 }
 
-/// Tells Python how far a load has come, and looks for signals.
+/// Tells Python how far a load has come. If that raises an exception, the load ends.
 struct Watch {
     report: Option<Py<PyAny>>,
-    is_interrupted: Arc<AtomicBool>,
-    looked: Instant,
+    is_raised: Arc<AtomicBool>,
+    told: Instant,
 }
 
 impl Watch {
@@ -157,24 +132,19 @@ impl Watch {
         clippy::disallowed_methods,
         reason = "this is the edge: progress is shown in the time of the outside world"
     )]
-    fn look(&mut self, progress: LoadProgress<'_>) {
+    fn tell(&mut self, progress: LoadProgress<'_>) {
+        let Some(report) = &self.report else { return };
         let now = Instant::now();
         let is_last = progress.bytes_read == progress.bytes_total;
-        if self.is_interrupted.load(Ordering::Relaxed) || (!is_last && now - self.looked < LOOK_INTERVAL) {
+        if self.is_raised.load(Ordering::Relaxed) || (!is_last && now - self.told < REPORT_INTERVAL) {
             return;
         }
-        self.looked = now;
-        let is_raised = Python::attach(|py| {
-            let looked = py.check_signals().and_then(|()| match &self.report {
-                None => Ok(()),
-                Some(report) => {
-                    let file = progress.file.display().to_string();
-                    report.call1(py, (progress.bytes_read, progress.bytes_total, progress.rows, file)).map(drop)
-                }
-            });
-            looked.is_err_and(keep_raised)
-        });
-        self.is_interrupted.store(is_raised, Ordering::Relaxed);
+        self.told = now;
+        let file = progress.file.display().to_string();
+        let told = |py: Python<'_>| {
+            report.call1(py, (progress.bytes_read, progress.bytes_total, progress.rows, file)).map(drop)
+        };
+        self.is_raised.store(Python::attach(told).is_err_and(keep_raised), Ordering::Relaxed);
     }
 }
 
@@ -182,21 +152,25 @@ impl Watch {
 fn load(
     py: Python<'_>,
     given: &GivenLoad<'_>,
-    is_interrupted: Arc<AtomicBool>,
     work: impl FnOnce(&LoadOptions, Option<UpsertKeys>, &mut dyn FnMut(LoadProgress<'_>)) -> Result<LoadReport> + Send,
 ) -> PyResult<LoadReport> {
-    let (options, keys) = given.options(py)?;
+    let (mut options, keys) = given.options(py)?;
     let keys = given.upsert.then_some(keys);
+    let is_raised = Arc::new(AtomicBool::new(false));
+    let (raised_there, signals) = (is_raised.clone(), interrupt(py));
+    options.interrupt = Some(Interrupt::new(move || {
+        raised_there.load(Ordering::Relaxed) || signals.as_ref().is_some_and(Interrupt::is_raised)
+    }));
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the edge: progress is shown in the time of the outside world"
     )]
     let mut watch = Watch {
         report: given.progress.as_ref().map(|report| report.clone().unbind()),
-        is_interrupted,
-        looked: Instant::now(),
+        is_raised,
+        told: Instant::now(),
     };
-    detached(py, move || work(&options, keys, &mut |progress| watch.look(progress)))
+    detached(py, move || work(&options, keys, &mut |progress| watch.tell(progress)))
 }
 
 /// Loads tables.
@@ -206,9 +180,8 @@ pub(crate) fn load_tables(
     tables: Vec<GivenTable<'_>>,
     given: &GivenLoad<'_>,
 ) -> PyResult<LoadReport> {
-    let is_interrupted = Arc::new(AtomicBool::new(false));
-    let tables = tables.into_iter().map(|table| table.open(py, &is_interrupted)).collect::<PyResult<Vec<_>>>()?;
-    load(py, given, is_interrupted, |options, keys, progress| match keys {
+    let tables = tables.into_iter().map(|table| table.open(py)).collect::<PyResult<Vec<_>>>()?;
+    load(py, given, |options, keys, progress| match keys {
         None => database()?.load_arrow(tables, options, progress),
         Some(keys) => database()?.upsert_arrow(tables, options, keys, progress),
     })
@@ -225,7 +198,7 @@ pub(crate) fn load_files(
         let error = Error::new(ErrorKind::InvalidArgument, "no file is named; name files or folders");
         return Err(crate::errors::raised(py, &error));
     }
-    load(py, given, Arc::default(), |options, keys, progress| match keys {
+    load(py, given, |options, keys, progress| match keys {
         None => database()?.load(files, options, progress),
         Some(keys) => database()?.upsert(files, options, keys, progress),
     })

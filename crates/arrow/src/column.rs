@@ -41,9 +41,44 @@ enum Data {
     Nulls,
     Bool(Vec<bool>),
     Int(IntBits, Vec<i64>),
-    Float { double: bool, numbers: Vec<f64> },
-    Text { ends: Vec<i32>, bytes: Vec<u8>, is_mixed: bool },
-    Other { kind: Kind, values: Vec<Value> },
+    Float {
+        double: bool,
+        numbers: Vec<f64>,
+    },
+    Text {
+        ends: Vec<i32>,
+        bytes: Vec<u8>,
+        is_mixed: bool,
+    },
+    /// `parts`: the bytes that the values point to.
+    Other {
+        kind: Kind,
+        values: Vec<Value>,
+        parts: usize,
+    },
+}
+
+impl Data {
+    fn other(kind: Kind, values: Vec<Value>) -> Self {
+        let parts = values.iter().map(bytes_of_parts).sum();
+        Data::Other { kind, values, parts }
+    }
+}
+
+/// About the bytes that a value points to. A collection that stands in several values counts in each.
+fn bytes_of_parts(value: &Value) -> usize {
+    let all = |values: &[Value]| size_of_val(values) + values.iter().map(bytes_of_parts).sum::<usize>();
+    match value {
+        Value::String(text) if text.is_heap_allocated() => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        Value::F32Array(numbers) => size_of_val(&numbers[..]),
+        Value::List(values) | Value::Set(values) => all(values),
+        Value::Map(entries) => {
+            let entry = |(key, value): &(Value, Value)| bytes_of_parts(key) + bytes_of_parts(value);
+            size_of_val(&entries[..]) + entries.iter().map(entry).sum::<usize>()
+        }
+        _ => 0,
+    }
 }
 
 impl Column {
@@ -62,6 +97,19 @@ impl Column {
     /// The next piece of the same column.
     pub(crate) fn next_piece(&self) -> Self {
         Column { expected: self.kind(), lists: self.lists, ..Column::new(self.ids, self.mixed) }
+    }
+
+    /// The bytes of this piece.
+    pub(crate) fn bytes(&self) -> usize {
+        self.len / 8
+            + match &self.data {
+                Data::Nulls => 0,
+                Data::Bool(values) => values.len(),
+                Data::Int(_, numbers) => size_of_val(&numbers[..]),
+                Data::Float { numbers, .. } => size_of_val(&numbers[..]),
+                Data::Text { ends, bytes, .. } => size_of_val(&ends[..]) + bytes.len(),
+                Data::Other { values, parts, .. } => size_of_val(&values[..]) + parts,
+            }
     }
 
     /// Bytes of text in this piece.
@@ -152,6 +200,10 @@ impl Column {
                 ends.push(bytes.len() as i32);
             }
             (Data::Bool(values), Value::Bool(is)) => values.push(*is),
+            (Data::Other { kind, values, parts }, Value::List(_)) if !self.ids && kind.surely_holds(&value) => {
+                *parts += bytes_of_parts(&value);
+                values.push(value);
+            }
             (_, Value::Null) => {
                 self.pad(self.len + 1);
                 return Ok(());
@@ -223,7 +275,7 @@ impl Column {
         let values = self.take_values().into_iter().map(listed).collect();
         self.lists = true;
         self.expected = kind.clone();
-        self.data = Data::Other { kind, values };
+        self.data = Data::other(kind, values);
     }
 
     /// Appends a value that is not of the form of the column.
@@ -280,7 +332,7 @@ impl Column {
             (Data::Nulls, Kind::Id { integers: true }) => self.data = Data::Int(IntBits::B64, vec![0; self.len]),
             (Data::Nulls, Kind::Float { double }) => self.data = Data::Float { double, numbers: vec![0.0; self.len] },
             (_, Kind::Text | Kind::Id { integers: false }) => self.make_text(false)?,
-            (_, kind) => self.data = Data::Other { kind, values: self.take_values() },
+            (_, kind) => self.data = Data::other(kind, self.take_values()),
         }
         Ok(true)
     }
@@ -303,7 +355,10 @@ impl Column {
                 },
             },
             (Data::Text { ends, bytes, .. }, value) => push_text(ends, bytes, value)?,
-            (Data::Other { values, .. }, value) => values.push(value.clone()),
+            (Data::Other { values, parts, .. }, value) => {
+                *parts += bytes_of_parts(value);
+                values.push(value.clone());
+            }
             (Data::Bool(_) | Data::Nulls, _) => return Err(Error::bug("the column was not made wide enough")),
         }
         Ok(true)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, PrimitiveArray};
 use mangrove_analytics::Projection;
-use mangrove_graph::{GraphView, Result};
+use mangrove_graph::{Draw, GraphView, Result};
 
 use crate::ids::{edge_ids, vertex_ids};
 
@@ -29,13 +29,14 @@ pub struct Csr {
 }
 
 /// The outgoing rows of a projection; of an undirected one, the rows with the edges of both directions. The view is the one that
-/// the projection was read from.
+/// the projection was read from. `held` grows by the bytes of the arrays, and those of what they are made from.
 ///
 /// # Errors
 ///
-/// Those of the view.
-pub fn csr(view: &dyn GraphView, projection: &Projection) -> Result<Csr> {
+/// Those of the view, and `MemoryLimit` if the budget has no room.
+pub fn csr(view: &dyn GraphView, projection: &Projection, held: &mut Draw) -> Result<Csr> {
     let numbering = projection.numbering();
+    held.grow(bytes_of(projection))?;
     let positions: Vec<u32> = numbering.present(0..numbering.positions()).collect();
     // By position, the number of the vertex. Positions without a vertex are in no row.
     let mut numbers = vec![0_u32; projection.positions()];
@@ -71,6 +72,15 @@ pub fn csr(view: &dyn GraphView, projection: &Projection) -> Result<Csr> {
         }
     };
     Ok(Csr { ids, indptr, indices, weights, edge_ids: edges })
+}
+
+/// The bytes of the arrays of a projection, with ids that are integers, and of the lists of ids and positions that they are made from.
+fn bytes_of(projection: &Projection) -> u64 {
+    let (vertices, cells) = (projection.positions() as u64, projection.cell_count());
+    let index = if i32::try_from(cells).is_ok() { 4 } else { 8 };
+    let weight = if projection.is_weighted() { 8 } else { 0 };
+    let edge = if projection.options().names_edges { 16 } else { 0 };
+    vertices * (4 + 4 + 8 + 8 + index) + cells * (index + weight + edge)
 }
 
 struct Rows<'p> {

@@ -77,6 +77,19 @@ impl Kind {
         of_value(value, &mut left)
     }
 
+    /// Returns true if it is at once clear that this kind holds a value: common members of lists are looked at, and no others.
+    pub(crate) fn surely_holds(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Kind::List(of), Value::List(items)) => items.iter().all(|item| of.surely_holds(item)),
+            (Kind::Text, Value::String(_))
+            | (Kind::Int(IntBits::B64), Value::I64(_))
+            | (Kind::Int(IntBits::B32), Value::I32(_))
+            | (Kind::Float { double: true }, Value::F64(_))
+            | (Kind::Bool, Value::Bool(_)) => true,
+            _ => false,
+        }
+    }
+
     /// The kind that holds what both hold; `None` if there is none.
     pub(crate) fn with(&self, other: &Kind) -> Option<Kind> {
         use Kind::*;

@@ -46,4 +46,4 @@ pub use csr::{Csr, csr};
 pub use load::{ArrowElements, ArrowLabel, ArrowTable, check_type, values};
 pub use options::{ArrowOptions, Layout, Mixed};
 pub use properties::{ElementColumns, edge_table, labels, vertex_table};
-pub use result::{ArrowStream, Collected, ResultSource, collect};
+pub use result::{ArrowStream, Collected, ResultSource, Results, collect};

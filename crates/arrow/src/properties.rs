@@ -2,7 +2,9 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use mangrove_graph::{EdgeId, Error, ErrorKind, GraphView, KeyId, LabelFilter, Result, ScanCursor, Share, VertexId};
+use mangrove_graph::{
+    Draw, EdgeId, Error, ErrorKind, GraphView, KeyId, LabelFilter, Result, ScanCursor, Share, VertexId,
+};
 use smol_str::SmolStr;
 
 use crate::options::ArrowOptions;
@@ -20,7 +22,8 @@ pub struct ElementColumns {
 /// Elements that are read at a time.
 const READ_AT_ONCE: usize = 4 * 1024;
 
-/// Vertices with their properties: the column `id`, and one for each key. Without keys, `label` comes after `id`.
+/// Vertices with their properties: the column `id`, and one for each key. Without keys, `label` comes after `id`. `held` grows with the
+/// columns.
 ///
 /// # Errors
 ///
@@ -29,6 +32,7 @@ pub fn vertex_table(
     view: &dyn GraphView,
     columns: &ElementColumns,
     options: &ArrowOptions,
+    held: &mut Draw,
 ) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let labels = labels(view, &columns.labels)?;
     let keys = columns.keys.as_ref().map(|keys| known_keys(view, keys)).transpose()?;
@@ -38,7 +42,7 @@ pub fn vertex_table(
     };
     let mut cursor = ScanCursor::default();
     let scan = |limit: usize, out: &mut Vec<VertexId>| view.scan_vertices(&labels, Share::ALL, &mut cursor, limit, out);
-    read(&mut table, scan, |table, some| match &keys {
+    read(&mut table, held, scan, |table, some| match &keys {
         None => table.push_vertices(view, some),
         Some(keys) => table.push_vertex_keys(view, some, keys),
     })
@@ -53,6 +57,7 @@ pub fn edge_table(
     view: &dyn GraphView,
     columns: &ElementColumns,
     options: &ArrowOptions,
+    held: &mut Draw,
 ) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let labels = labels(view, &columns.labels)?;
     let keys = columns.keys.as_ref().map(|keys| known_keys(view, keys)).transpose()?;
@@ -62,7 +67,7 @@ pub fn edge_table(
     };
     let mut cursor = ScanCursor::default();
     let scan = |limit: usize, out: &mut Vec<EdgeId>| view.scan_edges(&labels, Share::ALL, &mut cursor, limit, out);
-    read(&mut table, scan, |table, some| match &keys {
+    read(&mut table, held, scan, |table, some| match &keys {
         None => table.push_edges(view, some),
         Some(keys) => table.push_edge_keys(view, some, keys),
     })
@@ -71,16 +76,20 @@ pub fn edge_table(
 /// Reads elements to the end of a scan.
 fn read<T>(
     table: &mut Table,
+    held: &mut Draw,
     mut scan: impl FnMut(usize, &mut Vec<T>) -> Result<bool>,
     push: impl Fn(&mut Table, &[T]) -> Result<()>,
 ) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let (mut pieces, mut some, mut is_over) = (Vec::new(), Vec::new(), false);
+    let mut kept = held.bytes();
     while !is_over {
         is_over = scan(READ_AT_ONCE.min(table.room()), &mut some)?;
         push(table, &some)?;
         some.clear();
+        held.resize(kept + table.bytes())?;
         if table.is_full() || is_over && !table.is_empty() {
             pieces.push(table.take_piece());
+            kept = held.bytes();
         }
     }
     let schema = table.schema();

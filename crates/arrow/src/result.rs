@@ -4,18 +4,42 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use mangrove_graph::{EdgeId, Error, GraphView, Result, Value, VertexId};
+use mangrove_graph::{Draw, EdgeId, Error, GraphView, MemoryBudget, Numbers, Purpose, Result, Value, VertexId};
+use smol_str::SmolStr;
 
 use crate::options::ArrowOptions;
 use crate::table::Table;
 
+/// Some results.
+#[derive(Debug)]
+pub enum Results {
+    /// Values, each with how many times it occurs.
+    Values(Vec<(Value, u64)>),
+    /// Maps, by column.
+    Maps {
+        /// The number of maps.
+        len: usize,
+        /// The keys, each once.
+        keys: Arc<[SmolStr]>,
+        /// By key, a value for each map; `None` if the map does not have the key.
+        columns: Vec<Vec<Option<Value>>>,
+    },
+    /// Numbers of one type, one for each of their rows.
+    Numbers(Numbers),
+}
+
 /// Results, batch by batch.
 pub trait ResultSource {
-    /// The next results, each with how many times it occurs; `None` at the end.
-    fn next_results(&mut self) -> Result<Option<Vec<(Value, u64)>>>;
+    /// The next results; `None` at the end.
+    fn next_results(&mut self) -> Result<Option<Results>>;
 
     /// The graph that shows the elements in the last results, if these are ids ([`Value::Vertex`], [`Value::Edge`]).
     fn view(&self) -> Option<&dyn GraphView>;
+
+    /// The budget that columns draw on while they are made. The reader gets the batches without a draw.
+    fn budget(&self) -> MemoryBudget {
+        MemoryBudget::unlimited()
+    }
 }
 
 impl<S: ResultSource + ?Sized> ResultSource for Box<S> {
@@ -32,12 +56,14 @@ impl<S: ResultSource + ?Sized> ResultSource for Box<S> {
 ///
 /// # Errors
 ///
-/// Those of the source; `InvalidArgument` if no Arrow type holds a column, see [`ArrowOptions::mixed`].
+/// Those of the source; `InvalidArgument` if no Arrow type holds a column, see [`ArrowOptions::mixed`]; `MemoryLimit` if the budget
+/// has no room for the columns.
 pub fn collect(source: &mut dyn ResultSource, options: &ArrowOptions) -> Result<(SchemaRef, Vec<RecordBatch>)> {
-    let mut reader = TableReader::new(*options);
+    let mut reader = TableReader::new(*options, source.budget().account(Purpose::Queries));
     let mut pieces = Vec::new();
     while reader.fill(source)? {
         pieces.push(reader.table.take_piece());
+        reader.kept_bytes = reader.held.bytes();
     }
     reader.table.decide()?;
     let schema = reader.table.schema();
@@ -65,7 +91,7 @@ impl<S: ResultSource> ArrowStream<S> {
     ///
     /// As those of [`collect`].
     pub fn new(mut source: S, options: &ArrowOptions) -> Result<Self> {
-        let mut reader = TableReader::new(*options);
+        let mut reader = TableReader::new(*options, source.budget().account(Purpose::Queries));
         let has_rows = reader.fill(&mut source)?;
         reader.table.decide()?;
         let piece = reader.table.take_piece();
@@ -76,11 +102,13 @@ impl<S: ResultSource> ArrowStream<S> {
 
     /// A stream with the columns and types of a schema. A column without values has nulls.
     pub fn with_schema(source: S, options: &ArrowOptions, schema: SchemaRef) -> Self {
-        ArrowStream { source, reader: TableReader::new(*options), schema, ready: None, is_over: false }
+        let reader = TableReader::new(*options, source.budget().account(Purpose::Queries));
+        ArrowStream { source, reader, schema, ready: None, is_over: false }
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if let Some(batch) = self.ready.take() {
+            self.reader.held.resize(0)?;
             return Ok(Some(batch));
         }
         if self.is_over || !self.reader.fill(&mut self.source)? {
@@ -88,7 +116,9 @@ impl<S: ResultSource> ArrowStream<S> {
             return Ok(None);
         }
         let piece = self.reader.table.take_piece();
-        self.reader.table.batch(piece, &self.schema).map(Some)
+        let batch = self.reader.table.batch(piece, &self.schema)?;
+        self.reader.held.resize(0)?;
+        Ok(Some(batch))
     }
 }
 
@@ -117,6 +147,10 @@ struct TableReader {
     table: Table,
     waiting: Waiting,
     is_over: bool,
+    /// The memory of the columns that were read and are not handed over.
+    held: Draw,
+    /// The bytes of the pieces before the open one that are kept.
+    kept_bytes: u64,
 }
 
 /// Results that were read from the source and are not in the table yet.
@@ -125,21 +159,34 @@ enum Waiting {
     Values(std::vec::IntoIter<(Value, u64)>, Option<(Value, u64)>),
     Vertices(Bulked<VertexId>),
     Edges(Bulked<EdgeId>),
+    /// Those of [`Results::Maps`], and how many of them were pushed.
+    Maps {
+        keys: Arc<[SmolStr]>,
+        columns: Vec<Vec<Option<Value>>>,
+        len: usize,
+        next: usize,
+    },
+    /// With how many of them were pushed.
+    Numbers(Numbers, usize),
 }
 
 impl TableReader {
-    fn new(options: ArrowOptions) -> Self {
+    fn new(options: ArrowOptions, held: Draw) -> Self {
         TableReader {
             table: Table::new(options),
             waiting: Waiting::Values(Vec::new().into_iter(), None),
             is_over: false,
+            held,
+            kept_bytes: 0,
         }
     }
 
     /// Reads until the open piece of the table is full. Returns false if it has no rows, because the results are over.
     fn fill(&mut self, source: &mut dyn ResultSource) -> Result<bool> {
         loop {
-            if self.push_waiting(source)? {
+            let is_full = self.push_waiting(source)?;
+            self.held.resize(self.kept_bytes + self.table.bytes())?;
+            if is_full {
                 return Ok(true);
             }
             if self.is_over {
@@ -147,7 +194,11 @@ impl TableReader {
             }
             match source.next_results()? {
                 None => self.is_over = true,
-                Some(results) => self.waiting = Waiting::of(results)?,
+                Some(Results::Values(results)) => self.waiting = Waiting::of(results)?,
+                Some(Results::Maps { len, keys, columns }) => {
+                    self.waiting = Waiting::Maps { keys, columns, len, next: 0 };
+                }
+                Some(Results::Numbers(numbers)) => self.waiting = Waiting::Numbers(numbers, 0),
             }
         }
     }
@@ -175,6 +226,30 @@ impl TableReader {
                     match vertices.next(table.room()) {
                         some if some.is_empty() => return Ok(false),
                         some => table.push_vertices(source.view().ok_or_else(no_view)?, &some)?,
+                    }
+                }
+                Ok(true)
+            }
+            Waiting::Maps { keys, columns, len, next } => {
+                while !table.is_full() || table.is_empty() {
+                    match *next..(*next + table.room_for_text()).min(*len) {
+                        some if some.is_empty() => return Ok(false),
+                        some => {
+                            *next = some.end;
+                            table.push_maps(keys, columns, some)?;
+                        }
+                    }
+                }
+                Ok(true)
+            }
+            Waiting::Numbers(numbers, next) => {
+                while !table.is_full() || table.is_empty() {
+                    match *next..(*next + table.room()).min(numbers.len()) {
+                        some if some.is_empty() => return Ok(false),
+                        some => {
+                            *next = some.end;
+                            table.push_numbers(numbers, some)?;
+                        }
                     }
                 }
                 Ok(true)
@@ -261,8 +336,8 @@ impl Collected {
 }
 
 impl ResultSource for Collected {
-    fn next_results(&mut self) -> Result<Option<Vec<(Value, u64)>>> {
-        Ok(self.results.take())
+    fn next_results(&mut self) -> Result<Option<Results>> {
+        Ok(self.results.take().map(Results::Values))
     }
 
     fn view(&self) -> Option<&dyn GraphView> {

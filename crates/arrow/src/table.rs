@@ -3,6 +3,7 @@
 //! The first result that is not null decides the shape ([`Shape`]). Columns come in the order in which their keys are first met.
 //! A table is read in *pieces* of at most as many rows as a record batch has; a later piece has all columns of the earlier ones.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
@@ -163,9 +164,19 @@ impl Table {
         self.len == 0
     }
 
+    /// The bytes of the open piece.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.columns.iter().map(Column::bytes).sum::<usize>() as u64
+    }
+
     /// Rows that the open piece has room for.
     pub(crate) fn room(&self) -> usize {
         self.options.batch_rows.max(1).saturating_sub(self.len)
+    }
+
+    /// Rows that may have text and are pushed together, before the next look at the bytes of text.
+    pub(crate) fn room_for_text(&self) -> usize {
+        self.room().min(TEXT_ROWS - self.len % TEXT_ROWS)
     }
 
     /// The number of the next row, over all pieces.
@@ -261,6 +272,53 @@ impl Table {
             }
         }
         self.len += 1;
+        Ok(())
+    }
+
+    /// Appends some maps, given by column: a value for each map, or `None` if it does not have the key. Takes the values. The
+    /// open piece has room for them.
+    pub(crate) fn push_maps(
+        &mut self,
+        keys: &[SmolStr],
+        columns: &mut [Vec<Option<Value>>],
+        rows: Range<usize>,
+    ) -> Result<()> {
+        self.shape(Shape::Maps)?;
+        // Columns come in the order in which their keys are first met.
+        let first_row = |column: &[Option<Value>]| column[rows.clone()].iter().position(Option::is_some);
+        let mut met: Vec<(usize, usize)> =
+            columns.iter().enumerate().filter_map(|(at, column)| Some((first_row(column)?, at))).collect();
+        met.sort_unstable();
+        for (hint, (_, number)) in met.into_iter().enumerate() {
+            let at = self.column_of(&keys[number], false, hint);
+            let (base, row) = (self.len, self.row());
+            let (column, name) = (&mut self.columns[at], &self.names[at]);
+            column.pad(base);
+            for (offset, value) in columns[number][rows.clone()].iter_mut().enumerate() {
+                match value.take() {
+                    Some(value) => column.push(value, name, row + offset as u64)?,
+                    None => column.pad(base + offset + 1),
+                }
+            }
+        }
+        self.len += rows.len();
+        Ok(())
+    }
+
+    /// Appends some numbers as results. The open piece has room for them.
+    pub(crate) fn push_numbers(&mut self, numbers: &Numbers, rows: Range<usize>) -> Result<()> {
+        if self.shape != Some(Shape::Single) {
+            self.shape(Shape::Single)?;
+        }
+        // One of the arrays is empty.
+        let some = Numbers {
+            kind: numbers.kind,
+            row: (0..rows.len() as u32).collect(),
+            integers: numbers.integers.get(rows.clone()).unwrap_or_default().to_vec(),
+            floats: numbers.floats.get(rows.clone()).unwrap_or_default().to_vec(),
+        };
+        self.put_numbers(0, &some)?;
+        self.len += rows.len();
         Ok(())
     }
 

@@ -3,17 +3,19 @@
 //! `docs/arrow.md` has the types and the shapes.
 
 use mangrove_analytics::{Orientation, ProjectionOptions};
+use mangrove_arrow::Results;
 pub use mangrove_arrow::{
     ArrowElements, ArrowLabel, ArrowOptions, ArrowStream, ArrowTable, Collected, Csr, ElementColumns, Layout, Mixed,
     RecordBatch, RecordBatchReader, ResultSource, SchemaRef, arrow_array, arrow_schema, collect,
 };
 use mangrove_flow::schedule::Tenant;
-use mangrove_graph::{Error, ErrorKind, GraphView, Result, Value};
+use mangrove_graph::{Draw, Error, ErrorKind, GraphView, MemoryBudget, Purpose, Result};
 use mangrove_load::{SourceTable, UpsertKeys};
 use smol_str::SmolStr;
 
 use crate::algorithms::AlgorithmRows;
 use crate::bulk::{LoadOptions, LoadProgress, LoadReport};
+use crate::query::result_columns::{ResultBatch, ResultMaps};
 use crate::query::stream::ResultStream;
 use crate::state::Database;
 use crate::transaction::Transaction;
@@ -27,21 +29,30 @@ pub struct StreamSource(ResultStream);
 impl StreamSource {
     /// Results that are read with these options.
     pub fn new(mut stream: ResultStream, options: &ArrowOptions) -> Self {
-        // Elements that become columns are read as columns.
+        // Elements and maps that become columns are read as columns.
         if options.layout == Layout::Columns {
             stream.leave_elements();
+            stream.take_columns();
         }
         StreamSource(stream)
     }
 }
 
 impl ResultSource for StreamSource {
-    fn next_results(&mut self) -> Result<Option<Vec<(Value, u64)>>> {
-        self.0.next_batch()
+    fn next_results(&mut self) -> Result<Option<Results>> {
+        Ok(self.0.next_columns()?.map(|batch| match batch {
+            ResultBatch::Values(values) => Results::Values(values),
+            ResultBatch::Maps(ResultMaps { len, keys, columns }) => Results::Maps { len, keys, columns },
+            ResultBatch::Numbers(numbers) => Results::Numbers(numbers),
+        }))
     }
 
     fn view(&self) -> Option<&dyn GraphView> {
         self.0.view()
+    }
+
+    fn budget(&self) -> MemoryBudget {
+        self.0.budget()
     }
 }
 
@@ -115,7 +126,7 @@ impl Transaction {
         columns: &ElementColumns,
         options: &ArrowOptions,
     ) -> Result<(SchemaRef, Vec<RecordBatch>)> {
-        mangrove_arrow::vertex_table(self.view(), columns, options)
+        mangrove_arrow::vertex_table(self.view(), columns, options, &mut self.account())
     }
 
     /// As [`Transaction::vertex_table`], of edges: `id`, `src` and `dst` come first; without keys, `id`, `label`, `src` and `dst`.
@@ -128,7 +139,7 @@ impl Transaction {
         columns: &ElementColumns,
         options: &ArrowOptions,
     ) -> Result<(SchemaRef, Vec<RecordBatch>)> {
-        mangrove_arrow::edge_table(self.view(), columns, options)
+        mangrove_arrow::edge_table(self.view(), columns, options, &mut self.account())
     }
 
     /// The graph as compressed sparse rows. `threads` read it at most: this one, and idle executors; 0 means one for each executor.
@@ -153,7 +164,12 @@ impl Transaction {
         };
         let team = self.database().team_of(&Tenant::default(), threads)?;
         let projection = self.database().projections().projection(view, &options, &team)?;
-        mangrove_arrow::csr(view, &projection)
+        mangrove_arrow::csr(view, &projection, &mut self.account())
+    }
+
+    /// The account of columns while they are made. The caller gets them without a draw.
+    fn account(&self) -> Draw {
+        self.database().memory_budget().account(Purpose::Queries)
     }
 
     /// Inserts the elements of tables of record batches as writes of this transaction. An id that exists already is an error.

@@ -20,12 +20,13 @@ pub(crate) fn load(
     options: &LoadOptions,
     progress: &mut dyn FnMut(LoadProgress<'_>),
 ) -> Result<LoadReport> {
-    load_with(inner, |sink| mangrove_load::load(files, options, sink, progress))
+    load_with(inner, options, |sink| mangrove_load::load(files, options, sink, progress))
 }
 
-/// Loads into the empty graph what `load` hands to the sink.
+/// Loads into the empty graph what `load` hands to the sink. The interrupt of the options ends it until the load is published.
 pub(crate) fn load_with(
     inner: &DatabaseState,
+    options: &LoadOptions,
     load: impl FnOnce(&mut dyn LoadSink) -> Result<LoadReport>,
 ) -> Result<LoadReport> {
     if !inner.manager.store().is_empty() {
@@ -38,7 +39,7 @@ pub(crate) fn load_with(
     let held = inner.budget.account(Purpose::Loads);
     let mut sink = BulkSink { load: inner.manager.bulk_load()?, held };
     let report = load(&mut sink)?;
-    sink.load.finish()?;
+    sink.load.finish_unless(&mut || options.check_interrupt())?;
     Ok(report)
 }
 

@@ -365,7 +365,7 @@ impl Database {
         progress: &mut dyn FnMut(LoadProgress<'_>),
     ) -> Result<LoadReport> {
         let options = LoadOptions { upsert: None, ..options.clone() };
-        bulk::load_with(&self.inner, |sink| mangrove_load::load_tables(tables, &options, sink, progress))
+        bulk::load_with(&self.inner, &options, |sink| mangrove_load::load_tables(tables, &options, sink, progress))
     }
 
     /// Loads tables that the program hands over into a graph that need not be empty and may be in use, as [`Database::upsert`]

@@ -117,8 +117,9 @@ pub use mangrove_load::export::{
 };
 pub use mangrove_load::rows;
 pub use mangrove_load::{
-    ColumnReport, DryRun, FileGroup, FileReport, LoadFormat, Mapping, RowSource, SourceBatch, SourceElements,
-    SourceLabel, SourceProperty, SourceTable, TableReport, TextColumn, UpsertCounts, UpsertKeys, dry_run,
+    ColumnReport, DryRun, FileGroup, FileReport, LoadFormat, Mapping, RowSource, SourceBatch, SourceBlock,
+    SourceElements, SourceLabel, SourceProperty, SourceTable, TableReport, TextColumn, UpsertCounts, UpsertKeys,
+    dry_run,
 };
 pub use mangrove_plan::compile::strategy_names;
 pub use mangrove_plan::explain::{PlanNode, PlanTree};

@@ -16,6 +16,8 @@ mod last_runs;
 pub(crate) mod plans;
 pub(crate) mod prepared;
 pub(crate) mod profile;
+#[cfg(feature = "arrow")]
+pub(crate) mod result_columns;
 pub(crate) mod settings;
 pub(crate) mod shared;
 pub(crate) mod stream;

@@ -15,8 +15,8 @@ use mangrove::arrow::{
     ArrowLabel, ArrowOptions, ArrowTable, CsrOptions, ElementColumns, Layout, Mixed, RecordBatchReader,
 };
 use mangrove::{
-    Database, DateTime, LoadOptions, LoadReport, RowSource, SourceBatch, SourceElements, SourceLabel, SourceProperty,
-    SourceTable, UpsertKeys, Value,
+    Database, DateTime, LoadOptions, LoadReport, RowSource, SourceBatch, SourceBlock, SourceElements, SourceLabel,
+    SourceProperty, SourceTable, UpsertKeys, Value,
 };
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -646,7 +646,7 @@ fn bad_rows_are_rejected_and_bad_tables_refused() {
 struct People(u32);
 
 impl RowSource for People {
-    fn next_batch(&mut self) -> mangrove::Result<Option<SourceBatch>> {
+    fn next_block(&mut self) -> mangrove::Result<Option<Box<dyn SourceBlock>>> {
         let first = self.0;
         self.0 += 10;
         let ids = (first..self.0).map(|id| Ok(Value::from(id as i32))).collect();
@@ -655,7 +655,8 @@ impl RowSource for People {
             1 => Ok(Value::from(id as i32 + 20)),
             _ => Err("the age is no number".to_owned()),
         });
-        Ok((first < 30).then(|| SourceBatch { rows: 10, columns: vec![ids, ages.collect()], bytes: 80 }))
+        let rows = SourceBatch { rows: 10, columns: vec![ids, ages.collect()], bytes: 80 };
+        Ok((first < 30).then(|| Box::new(rows) as Box<dyn SourceBlock>))
     }
 }
 

@@ -4,6 +4,7 @@
 mod algorithms;
 mod analytical_reads;
 mod arrow;
+mod arrow_budget;
 mod best_first;
 mod both_ends;
 mod budget;
@@ -21,6 +22,7 @@ mod helpers;
 mod homes;
 mod index_choice;
 mod instances;
+mod interrupted_loads;
 mod isolation;
 mod known_values;
 mod language;

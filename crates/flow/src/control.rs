@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use mangrove_graph::{Draw, Error, ErrorKind, MemoryBudget, Purpose, Result};
+use mangrove_graph::{Draw, Error, ErrorKind, Interrupt, MemoryBudget, Purpose, Result};
 use parking_lot::Mutex;
 
 use crate::clock::Clock;
@@ -45,32 +45,6 @@ pub struct QueryLimits {
 impl Default for QueryLimits {
     fn default() -> Self {
         QueryLimits { time_nanos: None, memory_bytes: 2 << 30 }
-    }
-}
-
-/// A question that a running query asks the program around it: is the query to end? For programs that learn of a signal only
-/// when they look, such as Ctrl-C in an interpreter.
-///
-/// Threads that work on the query ask before every 16th message, and between the parts of an algorithm: many thousands of times a
-/// second. So the function returns at once, unless its time to look has come.
-#[derive(Clone)]
-pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
-
-impl Interrupt {
-    /// An interrupt that is raised when `is_raised` returns true.
-    pub fn new(is_raised: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Interrupt(Arc::new(is_raised))
-    }
-
-    /// Asks.
-    pub fn is_raised(&self) -> bool {
-        (self.0)()
-    }
-}
-
-impl std::fmt::Debug for Interrupt {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Interrupt")
     }
 }
 
@@ -154,6 +128,11 @@ impl QueryControl {
         let covered = if budget.is_unlimited() { WITHOUT_BUDGET } else { UNDRAWN_BYTES_MAX };
         let draw = Mutex::new(budget.account(Purpose::Queries));
         QueryControl { covered: AtomicU64::new(covered), draw, budget: budget.clone(), ..self }
+    }
+
+    /// The budget that it draws on.
+    pub fn budget(&self) -> &MemoryBudget {
+        &self.budget
     }
 
     /// The same control, which also asks whether the query is to end.

@@ -21,6 +21,7 @@ pub mod connections;
 mod error;
 mod hash;
 mod ids;
+mod interrupt;
 pub mod numeric;
 pub mod pieces;
 pub mod statistics;
@@ -36,6 +37,7 @@ pub use ids::{
     EdgeId, ElementId, ElementKind, GENERATION_MAX, GENERATION_SHIFT, IndexId, KeyId, LabelId, LabelSetId, PAGE_SLOTS,
     TabletId, VertexId,
 };
+pub use interrupt::Interrupt;
 pub use user_id::{IdRule, IntId, UserId};
 pub use value::{
     DateTime, Detached, DetachedVertexProperty, Direction, Duration, GraphValue, OperatorMetrics, PathValue,

@@ -62,4 +62,4 @@ pub use sink::{
     Cardinality, EdgeBatch, EdgeIdentity, ElementKey, LoadSink, MultiPropertyRow, PropertyColumn, UpsertKeys, Upserted,
     ValueWithMeta, VertexBatch, VertexIdentity, rows,
 };
-pub use source::{RowSource, SourceBatch, SourceElements, SourceLabel, SourceProperty, SourceTable};
+pub use source::{RowSource, SourceBatch, SourceBlock, SourceElements, SourceLabel, SourceProperty, SourceTable};

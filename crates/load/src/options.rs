@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mangrove_graph::{ElementKind, Error, Result};
+use mangrove_graph::{ElementKind, Error, Interrupt, Result};
 
 use crate::input::{ELEMENT_BYTES_MAX_DEFAULT, unpacked_name};
 use crate::mapping::Mapping;
@@ -83,6 +83,9 @@ pub struct LoadOptions {
     /// The most bytes of an element: a line of a table or of JSON, a node or an edge of GraphML, a vertex of GraphSON.
     /// An element is in memory whole, and a compressed file of some megabytes may hold one of gigabytes.
     pub element_bytes_max: u64,
+    /// What the load asks the program while it runs: whether it is to end. The thread of the caller asks every few thousand rows,
+    /// and often when lists are packed. The load then fails with `Cancelled`.
+    pub interrupt: Option<Interrupt>,
     /// The time since a fixed point, for the report.
     pub clock: Arc<dyn Fn() -> Duration + Send + Sync>,
 }
@@ -100,8 +103,16 @@ impl Default for LoadOptions {
             max_rejects: MAX_REJECTS_DEFAULT,
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).min(THREADS_DEFAULT_MAX),
             element_bytes_max: ELEMENT_BYTES_MAX_DEFAULT,
+            interrupt: None,
             clock: Arc::new(|| Duration::ZERO),
         }
+    }
+}
+
+impl LoadOptions {
+    /// Asks the interrupt. Fails with `Cancelled` if the load is to end.
+    pub fn check_interrupt(&self) -> Result<()> {
+        self.interrupt.as_ref().map_or(Ok(()), |interrupt| interrupt.check("the load"))
     }
 }
 

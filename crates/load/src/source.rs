@@ -1,4 +1,4 @@
-//! Tables that a program hands over instead of files: their columns, what these are for, and their rows, batch by batch.
+//! Tables that a program hands over instead of files: their columns, what these are for, and their rows, block by block.
 
 use mangrove_graph::{Result, Value};
 use smol_str::SmolStr;
@@ -14,10 +14,29 @@ pub struct SourceBatch {
     pub bytes: u64,
 }
 
-/// The rows of a table, which are read once.
+/// Some rows of a table that need not be values yet. The load makes values of several blocks at a time, on its threads.
+pub trait SourceBlock: Send {
+    /// The number of rows.
+    fn rows(&self) -> usize;
+
+    /// The rows as values. An error ends the load.
+    fn into_batch(self: Box<Self>) -> Result<SourceBatch>;
+}
+
+impl SourceBlock for SourceBatch {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn into_batch(self: Box<Self>) -> Result<SourceBatch> {
+        Ok(*self)
+    }
+}
+
+/// The rows of a table, which are read once, on the thread that loads.
 pub trait RowSource {
     /// The next rows; `None` at the end. An error ends the load.
-    fn next_batch(&mut self) -> Result<Option<SourceBatch>>;
+    fn next_block(&mut self) -> Result<Option<Box<dyn SourceBlock>>>;
 }
 
 /// Where the labels of rows come from. A constant and a column together make a label set.

@@ -133,6 +133,7 @@ pub(crate) fn context_with(graph: &Modern, requirements: Requirements) -> Execut
         services: None,
         files: None,
         results: None,
+        columns: Default::default(),
     }
 }
 

@@ -45,7 +45,7 @@ mod services;
 mod values;
 mod write;
 
-pub use build::{Built, DescribedOperator, build};
+pub use build::{Built, DescribedOperator, build, result_keys};
 pub use context::execution::{Detail, ExecutionContext, Files, SideEffects};
 pub use detach::detach;
 pub use limits::meter::Meter;

@@ -66,6 +66,7 @@ impl ViewSample {
             services: None,
             files: None,
             results: None,
+            columns: Default::default(),
         };
         let random = RefCell::new(SmallRng::seed_from_u64(SEED));
         ViewSample { context, random, nanos: Cell::new(0.0) }

@@ -414,6 +414,17 @@ impl AdjacencyTable {
         self.changes.set_limit(lengths.len(), cells as usize);
     }
 
+    /// Takes back the headers of a packed table that no other thread has seen. The table can only be dropped.
+    pub(crate) fn give_up_headers(&self, storage: &ListStorage) {
+        let pin = epoch::pin();
+        for at in self.descriptors.slots(&pin) {
+            let descriptor = self.descriptors.load(at, &pin);
+            if descriptor & HEADER != 0 {
+                storage.free_blank_header(descriptor & descriptor::HEADER_MASK);
+            }
+        }
+    }
+
     /// Empties the list of a vertex that no snapshot sees: gives up its records, and adds the edges of its cells to
     /// `dropped`.
     pub(crate) fn empty(

@@ -135,6 +135,16 @@ impl ConnectionFacts {
         self.epoch.store(if is_full { NO_FACTS } else { epoch + 1 }, Ordering::Release);
     }
 
+    /// Forgets all facts of a graph that has no edge and no reader.
+    pub(crate) fn forget(&self) {
+        let mut known = self.known.lock();
+        if !known.kinds.is_empty() {
+            *known = Known::default();
+            // An epoch does not come again with other facts. That of a graph without facts has no kinds, and stays.
+            self.epoch.fetch_add(1, Ordering::Release);
+        }
+    }
+
     /// The number of additions so far; `None` if the facts are not kept. It is loaded after the snapshot of the reader
     /// was taken.
     pub(crate) fn epoch(&self) -> Option<u64> {

@@ -25,8 +25,14 @@ impl BulkLoad {
 
     /// Publishes the load, makes it durable if the graph is durable, and lets transactions begin. If it cannot be made
     /// durable, no transaction begins until the graph is opened again; it is empty then.
-    pub fn finish(mut self) -> Result<()> {
-        self.loader.take().expect("a load is finished once, by value").finish()?;
+    pub fn finish(self) -> Result<()> {
+        self.finish_unless(&mut || Ok(()))
+    }
+
+    /// As [`BulkLoad::finish`], but an error of `check`, which is asked often, ends it until the load is published. The graph stays
+    /// empty then.
+    pub fn finish_unless(mut self, check: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.loader.take().expect("a load is finished once, by value").finish_unless(check)?;
         self.shared.after_load().inspect_err(|_| self.is_lost = true)
     }
 }

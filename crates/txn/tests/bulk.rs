@@ -1,6 +1,6 @@
 //! Bulk loading: the loaded elements are read back, they are clean, and transactions go on from there.
 
-use mangrove_graph::{Direction, ElementKind, ErrorKind, GraphView, UserId, Value, VertexId};
+use mangrove_graph::{Direction, ElementKind, Error, ErrorKind, GraphView, UserId, Value, VertexId};
 use mangrove_store::{BulkColumn, ColumnData, MultiProperty, MultiValue, StoreOptions};
 use mangrove_txn::IndexOptions;
 use rand::rngs::SmallRng;
@@ -103,6 +103,43 @@ fn a_load_that_is_dropped_leaves_the_graph_empty() {
     load.vertices(graph.person, 2, Some(&ids), &[]).unwrap();
     load.finish().unwrap();
     assert!(find(&graph.begin(), "b").is_some());
+}
+
+/// The graph is as good as new, whenever the end of the load is cancelled.
+#[test]
+fn a_load_that_is_cancelled_leaves_the_graph_empty() {
+    let graph = Graph::with_options(&StoreOptions { tablet_count: 1, ..StoreOptions::default() });
+    let likes = graph.manager.store().catalog().intern_label_text("likes");
+    let run = |asks_max: usize| {
+        let mut load = graph.manager.bulk_load().unwrap();
+        let ids: Vec<UserId> = (0..2_000).map(UserId::int).collect();
+        let people = load.vertices(graph.person, 2_000, Some(&ids), &[]).unwrap();
+        // A list too long for a packed descriptor has a header.
+        let ends: Vec<_> = (0..40_000).map(|n| (people[0], people[n % 2_000])).collect();
+        load.edges(graph.knows, &ends, None, &[]).unwrap();
+        load.edges(likes, &ends[..5_000], None, &[]).unwrap();
+        let mut asks = 0;
+        let outcome = load.finish_unless(&mut || {
+            asks += 1;
+            if asks > asks_max { Err(Error::new(ErrorKind::Cancelled, "enough")) } else { Ok(()) }
+        });
+        (outcome.map_err(|error| error.kind()), asks)
+    };
+    let (mut asks_max, mut bytes) = (0, Vec::new());
+    while let (Err(kind), asks) = run(asks_max) {
+        assert_eq!((kind, asks), (ErrorKind::Cancelled, asks_max + 1));
+        assert!(vertices(&graph.begin()).is_empty() && find(&graph.begin(), 7).is_none());
+        let store = graph.manager.store();
+        assert_eq!(store.memory().total_bytes(), store.memory_walk());
+        bytes.push(store.memory().total_bytes());
+        asks_max += 7;
+    }
+    assert!(asks_max > 70, "{asks_max}");
+    // A chunk is kept for other headers, and no more from one load to the next.
+    bytes.dedup();
+    assert!(bytes.len() <= 2, "{bytes:?}");
+    check_consistent(&graph.begin());
+    assert_eq!((vertices(&graph.begin()).len(), edges(&graph.begin()).len()), (2_000, 45_000));
 }
 
 #[test]

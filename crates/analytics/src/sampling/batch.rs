@@ -87,6 +87,13 @@ impl<'a, G: InRows, L: Locals> Batch<'a, G, L> {
         }
     }
 
+    /// The bytes of the sample so far, with the numbers that it gets at its end.
+    pub(super) fn bytes(&self) -> u64 {
+        let vertices = self.positions.iter().map(Vec::len).sum::<usize>();
+        let of_vertex = size_of::<u32>() + size_of::<i64>() * if self.options.disjoint { 2 } else { 1 };
+        (vertices * of_vertex + self.sample.edge_count() * 3 * size_of::<i64>()) as u64
+    }
+
     /// Takes the seeds.
     pub(super) fn sow(&mut self, seeds: &[Seeds<'_>]) -> Result<()> {
         let mut tree = 0;

@@ -9,7 +9,9 @@
 
 use std::ops::Range;
 
-use mangrove_graph::{EdgeId, Error, GraphView, KeyId, NumberType, Numbers, Result, Value, ValueRows, VertexId};
+use mangrove_graph::{
+    EdgeId, Error, GraphView, KeyId, NumberType, Numbers, Purpose, Result, Value, ValueRows, VertexId,
+};
 
 use crate::team::Team;
 
@@ -76,7 +78,8 @@ enum Elements<'a> {
 /// # Errors
 ///
 /// If a vertex has no value and there is none to fill in, if it has several, if a value is no number or list of numbers of the
-/// width, if the type cannot hold it, if the view fails, or if the query of the team has ended. Errors name the vertex and the key.
+/// width, if the type cannot hold it, if the view fails, if the query of the team has ended, or if the budget of the team has no room
+/// for the array. Errors name the vertex and the key.
 pub fn of_vertices(
     view: &dyn GraphView,
     vertices: &[VertexId],
@@ -323,6 +326,9 @@ impl Gather<'_> {
                 Error::invalid(format!("{fill} is to fill an array of integers: give an integer, or another type"))
             })?),
         };
+        let bytes = rows.checked_mul(width).and_then(|numbers| numbers.checked_mul(size_of::<T>()));
+        // Until the array is handed over.
+        let _held = team.budget().draw(Purpose::Queries, bytes.map_or(u64::MAX, |bytes| bytes as u64))?;
         let mut array = vec![T::default(); rows * width];
         let of_part = (PART_NUMBERS / width.max(1)).max(1);
         let parts: Vec<Range<usize>> = (0..rows).step_by(of_part).map(|from| from..rows.min(from + of_part)).collect();

@@ -1,6 +1,6 @@
 //! Samplers: batches that are drawn side by side.
 
-use mangrove_graph::{Error, Result};
+use mangrove_graph::{Draw, Error, Purpose, Result};
 use parking_lot::Mutex;
 
 use super::batch::{Batch, Scratch};
@@ -60,11 +60,12 @@ impl Sampler {
     ///
     /// # Errors
     ///
-    /// If the options do not fit the graph, if there is no vertex of a number, if a seed has no time, if rows cannot be read, or if
-    /// the query of the team has ended.
+    /// If the options do not fit the graph, if there is no vertex of a number, if a seed has no time, if rows cannot be read, if
+    /// the query of the team has ended, or if the budget of the team has no room for the sample.
     pub fn sample(&self, graph: &impl InRows, batch: u64, seeds: &[Seeds<'_>], team: &Team) -> Result<Sample> {
         self.check(graph)?;
-        self.draw(graph, batch, seeds, Some(team))
+        let mut held = team.budget().account(Purpose::Queries);
+        self.draw(graph, batch, seeds, Some(team), &mut held)
     }
 
     /// Draws many batches side by side. They have the numbers from `first` on.
@@ -80,9 +81,15 @@ impl Sampler {
         team: &Team,
     ) -> Result<Vec<Sample>> {
         self.check(graph)?;
-        let drawn =
-            team.map_parts(batches.len(), |at| self.draw(graph, first.wrapping_add(at as u64), &batches[at], None))?;
-        drawn.into_iter().collect()
+        let budget = team.budget();
+        let drawn = team.map_parts(batches.len(), |at| {
+            let mut held = budget.account(Purpose::Queries);
+            let sample = self.draw(graph, first.wrapping_add(at as u64), &batches[at], None, &mut held)?;
+            Ok((sample, held))
+        })?;
+        // The draws end when all samples are handed over.
+        let drawn = drawn.into_iter().collect::<Result<Vec<_>>>()?;
+        Ok(drawn.into_iter().map(|(sample, _)| sample).collect())
     }
 
     fn check(&self, graph: &impl InRows) -> Result<()> {
@@ -106,15 +113,25 @@ impl Sampler {
         Ok(())
     }
 
-    fn draw(&self, graph: &impl InRows, batch: u64, seeds: &[Seeds<'_>], team: Option<&Team>) -> Result<Sample> {
+    /// Draws a batch. `held` grows with it.
+    fn draw(
+        &self,
+        graph: &impl InRows,
+        batch: u64,
+        seeds: &[Seeds<'_>],
+        team: Option<&Team>,
+        held: &mut Draw,
+    ) -> Result<Sample> {
         let positions = (0..graph.vertex_types()).map(|of| u64::from(graph.positions(of))).sum::<u64>();
         match self.options.numbered {
-            _ if self.options.disjoint => self.draw_with(&self.scratch.trees, graph, batch, seeds, team),
+            _ if self.options.disjoint => self.draw_with(&self.scratch.trees, graph, batch, seeds, team, held),
             Numbered::BySize if positions > ARRAY_POSITIONS => {
-                self.draw_with(&self.scratch.hashed, graph, batch, seeds, team)
+                self.draw_with(&self.scratch.hashed, graph, batch, seeds, team, held)
             }
-            Numbered::Hash => self.draw_with(&self.scratch.hashed, graph, batch, seeds, team),
-            Numbered::BySize | Numbered::Array => self.draw_with(&self.scratch.by_position, graph, batch, seeds, team),
+            Numbered::Hash => self.draw_with(&self.scratch.hashed, graph, batch, seeds, team, held),
+            Numbered::BySize | Numbered::Array => {
+                self.draw_with(&self.scratch.by_position, graph, batch, seeds, team, held)
+            }
         }
     }
 
@@ -125,13 +142,16 @@ impl Sampler {
         batch: u64,
         seeds: &[Seeds<'_>],
         team: Option<&Team>,
+        held: &mut Draw,
     ) -> Result<Sample> {
         let mut scratch = pool.lock().pop().unwrap_or_default();
         let random = Random::new(self.options.seed).of(batch);
         let mut drawn = Batch::new(graph, &self.options, random, &mut scratch);
         drawn.sow(seeds)?;
+        held.resize(drawn.bytes())?;
         for hop in 0..self.hops {
             drawn.hop(hop, team)?;
+            held.resize(drawn.bytes())?;
         }
         let sample = drawn.finish();
         // What an error leaves in the arrays does not matter: it drops them.

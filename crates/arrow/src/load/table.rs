@@ -1,9 +1,9 @@
 //! Record batches as a table to load: what its columns are for.
 
-use arrow_array::{Array, RecordBatch, RecordBatchReader};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use mangrove_graph::{Error, Result};
-use mangrove_load::{RowSource, SourceBatch, SourceElements, SourceLabel, SourceProperty, SourceTable};
+use mangrove_load::{RowSource, SourceBatch, SourceBlock, SourceElements, SourceLabel, SourceProperty, SourceTable};
 use smol_str::SmolStr;
 
 use super::decode::{check_type, values};
@@ -202,7 +202,7 @@ struct Batches<'a> {
 }
 
 impl RowSource for Batches<'_> {
-    fn next_batch(&mut self) -> Result<Option<SourceBatch>> {
+    fn next_block(&mut self) -> Result<Option<Box<dyn SourceBlock>>> {
         let (batch, from) = loop {
             match self.open.take() {
                 Some((batch, from)) if from < batch.num_rows() => break (batch, from),
@@ -216,20 +216,38 @@ impl RowSource for Batches<'_> {
             }
         };
         let rows = ROWS_AT_ONCE.min(batch.num_rows() - from);
-        let some = batch.slice(from, rows);
         let mut columns = Vec::with_capacity(self.fields.len());
         for (at, field) in &self.fields {
-            let column = match batch.columns().get(*at) {
-                Some(column) if column.data_type() == field.data_type() => some.column(*at),
+            match batch.columns().get(*at) {
+                Some(column) if column.data_type() == field.data_type() => {
+                    columns.push((field.clone(), column.slice(from, rows)));
+                }
                 _ => {
                     let message = format!("a record batch does not have the columns of its schema, {}", self.schema);
                     return Err(Error::invalid(message));
                 }
-            };
-            columns.push(values(field, column)?);
+            }
         }
         let bytes = (batch.get_array_memory_size() as u128 * rows as u128 / batch.num_rows() as u128) as u64;
         self.open = Some((batch, from + rows));
-        Ok(Some(SourceBatch { rows, columns, bytes }))
+        Ok(Some(Box::new(Block { rows, columns, bytes })))
+    }
+}
+
+/// Some rows of a record batch.
+struct Block {
+    rows: usize,
+    columns: Vec<(FieldRef, ArrayRef)>,
+    bytes: u64,
+}
+
+impl SourceBlock for Block {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn into_batch(self: Box<Self>) -> Result<SourceBatch> {
+        let columns = self.columns.iter().map(|(field, column)| values(field, column)).collect::<Result<_>>()?;
+        Ok(SourceBatch { rows: self.rows, columns, bytes: self.bytes })
     }
 }

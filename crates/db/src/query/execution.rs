@@ -15,6 +15,8 @@ use super::caller_time::{CallerTime, FIRST_MESSAGES, MESSAGES_PER_READING};
 use super::helpers::{FIRST_UNITS, Helping, UNITS_PER_READING};
 use super::instance::{PlanInstance, PlannedQuery};
 use super::profile::{ResultCounts, RunFigures};
+#[cfg(feature = "arrow")]
+use super::result_columns::{ResultBatch, columns};
 use super::settings::RunSettings;
 use crate::gauges::{QueryFigures, QueryGauges};
 use crate::options::Materialize;
@@ -26,6 +28,9 @@ pub(crate) struct Execution {
     instance: Option<Box<PlanInstance>>,
     /// True if results are kept until the query is over, so that the query is charged for them.
     keeps_results: bool,
+    /// True if results may be columns.
+    #[cfg(feature = "arrow")]
+    takes_columns: bool,
     /// True if elements that are results themselves stay ids, and map entries stay entries. Elements inside are detached.
     leaves_elements: bool,
     /// How executors may help; `None` if they may not, or do already.
@@ -67,6 +72,9 @@ impl QueryRemains {
 pub(crate) enum TurnOutcome {
     /// Some results, each with how many times it occurs.
     Results(Vec<(Value, u64)>),
+    /// Some results, as columns ([`Execution::take_columns`]).
+    #[cfg(feature = "arrow")]
+    Columns(ResultBatch),
     /// The turn is over, the query is not.
     Yielded,
     /// The query has nothing to do until a helper sends something ([`Execution::sleep`], [`Execution::wait`]).
@@ -83,6 +91,8 @@ impl Execution {
             planned,
             instance: Some(instance),
             keeps_results: false,
+            #[cfg(feature = "arrow")]
+            takes_columns: false,
             leaves_elements: false,
             helping: None,
             looked_at_nanos: 0,
@@ -160,6 +170,15 @@ impl Execution {
         self.leaves_elements = true;
     }
 
+    /// From here on, results may be columns ([`TurnOutcome::Columns`]).
+    #[cfg(feature = "arrow")]
+    pub fn take_columns(&mut self) {
+        self.takes_columns = true;
+        if let Some(context) = self.instance.as_ref().and_then(|instance| instance.runtime.context()) {
+            context.take_columns();
+        }
+    }
+
     /// The graph as the query sees it, until the query is complete.
     #[cfg(feature = "arrow")]
     pub fn view(&self) -> Option<&dyn GraphView> {
@@ -185,6 +204,15 @@ impl Execution {
             Progress::Idle => Err(Error::bug("the dataflow has stopped before its end: an end-of-stream is missing")),
             Progress::Results => match instance.runtime.take_results() {
                 Some(rows) => {
+                    #[cfg(feature = "arrow")]
+                    let rows = match self.takes_columns {
+                        false => rows,
+                        true => match columns(rows, self.planned.result_keys.as_ref(), &instance.runtime, materialize)?
+                        {
+                            Ok(columns) => return Ok(TurnOutcome::Columns(columns)),
+                            Err(rows) => rows,
+                        },
+                    };
                     let results = results(rows, &instance.runtime, materialize, self.leaves_elements)?;
                     if self.keeps_results {
                         instance.runtime.control().charge(bytes(&results))?;
@@ -255,6 +283,8 @@ impl Execution {
                     accept(batch)?;
                 }
                 TurnOutcome::Yielded => {}
+                #[cfg(feature = "arrow")]
+                TurnOutcome::Columns(_) => return Err(no_columns()),
                 // An executor waits better.
                 TurnOutcome::Waiting => return Ok(false),
                 TurnOutcome::Complete => {
@@ -299,6 +329,12 @@ impl Execution {
         };
         super::profile::metrics(&instance.descriptions, &runtime.stats(), results, &run)
     }
+}
+
+/// The error for columns that nothing takes.
+#[cfg(feature = "arrow")]
+pub(super) fn no_columns() -> Error {
+    Error::bug("results are columns only for a reader that takes columns")
 }
 
 /// Shows what the home of a query knows of it.

@@ -146,6 +146,9 @@ pub(crate) struct PlannedQuery {
     /// The bytes of the plan and its instances, as they are counted in the figures.
     bytes: AtomicUsize,
     figures: Arc<PlanFigures>,
+    /// The keys of maps that may be left as columns.
+    #[cfg(feature = "arrow")]
+    pub result_keys: Option<Arc<[SmolStr]>>,
 }
 
 /// The figures of a traversal's plans, added up.
@@ -196,6 +199,8 @@ impl PlannedQuery {
         let operators = plan.root.operator_count();
         let planned = PlannedQuery {
             made_for,
+            #[cfg(feature = "arrow")]
+            result_keys: mangrove_steps::result_keys(&plan).map(Arc::from),
             plan,
             last_runs: LastRuns::default(),
             last_helped: HelpedRuns::default(),
@@ -416,6 +421,7 @@ pub(crate) fn context(
         services: settings.services.clone(),
         files: settings.files.clone(),
         results: settings.materialize.detail(settings.transaction.is_read_only()),
+        columns: std::sync::atomic::AtomicBool::new(false),
     };
     context.seed(plan)?;
     Ok(context)

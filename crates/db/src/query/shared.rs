@@ -109,6 +109,8 @@ impl SharedQuery {
                     self.news.notify_one();
                     break;
                 }
+                #[cfg(feature = "arrow")]
+                TurnOutcome::Columns(_) => return Err(super::execution::no_columns()),
                 TurnOutcome::Complete => return Ok(TaskStatus::Done),
                 TurnOutcome::Waiting => {
                     let waker = waker.clone();

@@ -4,9 +4,13 @@ use std::time::Duration;
 
 use mangrove_graph::{Error, ErrorKind, Result, TraversalMetrics, Value};
 
+#[cfg(feature = "arrow")]
+use super::execution::no_columns;
 use super::execution::{Execution, TurnOutcome};
 use super::helpers::shared_executors;
 use super::profile::ResultCounts;
+#[cfg(feature = "arrow")]
+use super::result_columns::ResultBatch;
 use crate::options::Materialize;
 
 /// The most units of work of a turn.
@@ -44,21 +48,52 @@ impl ResultStream {
             self.ready.reverse();
             return Ok(Some(std::mem::take(&mut self.ready)));
         }
-        let StreamState::Running(execution) = &mut self.state else { return Ok(None) };
+        match self.next_outcome()? {
+            TurnOutcome::Results(batch) => Ok(Some(batch)),
+            #[cfg(feature = "arrow")]
+            TurnOutcome::Columns(_) => Err(no_columns()),
+            TurnOutcome::Complete | TurnOutcome::Yielded | TurnOutcome::Waiting => Ok(None),
+        }
+    }
+
+    /// Runs the query until it has results or is complete.
+    fn next_outcome(&mut self) -> Result<TurnOutcome> {
+        let StreamState::Running(execution) = &mut self.state else { return Ok(TurnOutcome::Complete) };
         loop {
             match execution.turn(TURN_UNITS, self.materialize) {
-                Ok(TurnOutcome::Results(batch)) => return Ok(Some(batch)),
                 Ok(TurnOutcome::Yielded) => {}
                 Ok(TurnOutcome::Waiting) => execution.wait(WAIT_MAX),
                 Ok(TurnOutcome::Complete) => {
                     self.state = StreamState::Over;
-                    return Ok(None);
+                    return Ok(TurnOutcome::Complete);
                 }
+                Ok(results) => return Ok(results),
                 Err(error) => {
                     self.end(&error);
                     return Err(error);
                 }
             }
+        }
+    }
+
+    /// As [`ResultStream::next_batch`], after [`ResultStream::take_columns`].
+    #[cfg(feature = "arrow")]
+    pub(crate) fn next_columns(&mut self) -> Result<Option<ResultBatch>> {
+        if !self.ready.is_empty() {
+            return Ok(self.next_batch()?.map(ResultBatch::Values));
+        }
+        Ok(match self.next_outcome()? {
+            TurnOutcome::Results(batch) => Some(ResultBatch::Values(batch)),
+            TurnOutcome::Columns(batch) => Some(batch),
+            TurnOutcome::Complete | TurnOutcome::Yielded | TurnOutcome::Waiting => None,
+        })
+    }
+
+    /// From here on, [`ResultStream::next_columns`] reads the results.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn take_columns(&mut self) {
+        if let StreamState::Running(execution) = &mut self.state {
+            execution.take_columns();
         }
     }
 
@@ -97,6 +132,16 @@ impl ResultStream {
         }
     }
 
+    /// The budget that the query draws on. Results that are ready draw on none.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn budget(&self) -> mangrove_graph::MemoryBudget {
+        match &self.state {
+            StreamState::Running(execution) => execution.control().map(|control| control.budget().clone()),
+            StreamState::Over => None,
+        }
+        .unwrap_or_default()
+    }
+
     /// All results, each as often as it occurs.
     pub fn collect(self) -> Result<Vec<Value>> {
         let mut all = Vec::new();
@@ -124,6 +169,8 @@ impl ResultStream {
                 TurnOutcome::Complete => return Ok(execution.profile(&results)),
                 TurnOutcome::Waiting => execution.wait(WAIT_MAX),
                 TurnOutcome::Results(batch) => results.add(&batch),
+                #[cfg(feature = "arrow")]
+                TurnOutcome::Columns(_) => return Err(no_columns()),
                 TurnOutcome::Yielded => {}
             }
         }

@@ -215,12 +215,13 @@ impl OpenBatch for VertexTable {
         if len == 0 {
             return Ok(0);
         }
+        ctx.check_interrupt()?;
         let batch = self.take(len);
         if !ctx.upsert {
             let vertices = ctx.sink.vertices(&self.label, batch)?;
             check_len(vertices.len(), len)?;
             for (row, space, id) in self.claims.drain(..) {
-                ctx.ids.resolve(space, id, vertices[row as usize]);
+                ctx.ids_mut().resolve(space, id, vertices[row as usize]);
             }
             ctx.files[file.pass.file].vertices += len as u64;
             return Ok(len);
@@ -239,8 +240,8 @@ impl OpenBatch for VertexTable {
         }
         for (row, space, id) in self.claims.drain(..) {
             match vertices[row as usize] {
-                Some(vertex) => ctx.ids.resolve(space, id, vertex),
-                None => ctx.ids.withdraw(space, &id),
+                Some(vertex) => ctx.ids_mut().resolve(space, id, vertex),
+                None => ctx.ids_mut().withdraw(space, &id),
             }
         }
         Ok(len)
@@ -275,6 +276,7 @@ impl OpenBatch for EdgeTable {
         if len == 0 {
             return Ok(0);
         }
+        ctx.check_interrupt()?;
         let ids = std::mem::take(&mut self.ids);
         debug_assert!(ids.is_empty() || ids.len() == len);
         let batch = EdgeBatch {

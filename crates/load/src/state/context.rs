@@ -2,8 +2,9 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use mangrove_graph::{Result, UserId, VertexId};
+use mangrove_graph::{Interrupt, Result, UserId, VertexId};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
@@ -27,7 +28,8 @@ const PROGRESS_ROWS: u64 = 8 * 1024;
 pub(crate) struct LoadContext<'a> {
     pub(crate) sink: &'a mut dyn LoadSink,
     progress: &'a mut dyn FnMut(LoadProgress<'_>),
-    pub(crate) ids: IdMap,
+    /// Shared with the threads that parse rows of edges, while they do.
+    pub(crate) ids: Arc<IdMap>,
     /// The id space of user ids.
     pub(crate) global: SpaceId,
     edge_ids: IdSet,
@@ -49,6 +51,8 @@ pub(crate) struct LoadContext<'a> {
     pub(crate) threads: NonZeroUsize,
     /// The most bytes of an element or a line.
     pub(crate) element_bytes_max: u64,
+    /// What the load asks while it runs.
+    interrupt: Option<Interrupt>,
     /// The size of each file in bytes, as it was when the pass was announced.
     sizes: Vec<u64>,
     bytes_total: u64,
@@ -81,7 +85,7 @@ impl<'a> LoadContext<'a> {
         LoadContext {
             sink,
             progress,
-            ids,
+            ids: Arc::new(ids),
             global,
             edge_ids: IdSet::default(),
             vertex_keys: HashSet::default(),
@@ -94,6 +98,7 @@ impl<'a> LoadContext<'a> {
             files: files.iter().map(report).collect(),
             threads: options.threads,
             element_bytes_max: options.element_bytes_max,
+            interrupt: options.interrupt.clone(),
             sizes: vec![0; files.len()],
             bytes_total: 0,
             bytes_done: 0,
@@ -114,6 +119,11 @@ impl<'a> LoadContext<'a> {
         Ok(())
     }
 
+    /// Fails with `Cancelled` if the load is to end.
+    pub(crate) fn check_interrupt(&self) -> Result<()> {
+        self.interrupt.as_ref().map_or(Ok(()), |interrupt| interrupt.check("the load"))
+    }
+
     /// Counts a row. `bytes` of the file were read so far in this pass.
     pub(crate) fn row(&mut self, pass: &Pass<'_>, bytes: u64) -> Result<()> {
         self.rows(pass, 1, bytes)
@@ -121,10 +131,12 @@ impl<'a> LoadContext<'a> {
 
     /// Counts rows. `bytes` of the file were read so far in this pass. Every [`PROGRESS_ROWS`] rows, the caller gets
     /// the progress, and the sink the bytes that the load holds (LOAD-1).
+    /// An interrupt ends the load there.
     pub(crate) fn rows(&mut self, pass: &Pass<'_>, rows: u64, bytes: u64) -> Result<()> {
         let reported = self.rows / PROGRESS_ROWS;
         self.rows += rows;
         if self.rows / PROGRESS_ROWS > reported {
+            self.check_interrupt()?;
             // A file may grow while it is read; progress never exceeds the total.
             self.report(pass, bytes.min(self.sizes[pass.file]));
             let keys = self.vertex_keys.allocation_size() + self.edge_keys.allocation_size();
@@ -154,9 +166,14 @@ impl<'a> LoadContext<'a> {
         self.rejects.add(pass.path, line, reason, row)
     }
 
+    /// The map of ids, to be changed. No thread looks ids up at that time: rows of edges of a plain load add none.
+    pub(crate) fn ids_mut(&mut self) -> &mut IdMap {
+        Arc::get_mut(&mut self.ids).expect("the map is shared only while rows of edges of a plain load are read")
+    }
+
     /// Claims an id in an id space. Returns false if it is taken.
     pub(crate) fn claim(&mut self, space: SpaceId, id: &FileId) -> bool {
-        self.ids.claim(space, id)
+        self.ids_mut().claim(space, id)
     }
 
     /// Claims the id of an edge. `Err` has the reason if it is taken.
@@ -218,11 +235,14 @@ impl<'a> LoadContext<'a> {
     /// A vertex of the graph that no file of the load has. The sink of a plain load has none.
     pub(crate) fn find(&mut self, space: &str, id: &UserId) -> Result<Option<VertexId>> {
         for (identity, id) in self.identities.of_space(space, id) {
+            // A look-up by a key may take a scan.
+            self.check_interrupt()?;
             if let Some(found) = self.sink.find(&identity, &id)? {
                 // Finding a vertex by a key may take a scan, so the result is kept.
                 if matches!(identity, VertexIdentity::Key(_)) {
-                    let space = self.ids.space(space);
-                    self.ids.resolve(space, FileId::from(&id), found);
+                    let ids = self.ids_mut();
+                    let space = ids.space(space);
+                    ids.resolve(space, FileId::from(&id), found);
                 }
                 return Ok(Some(found));
             }

@@ -1,6 +1,7 @@
 //! The state of a running load: ids, open batches, rejects, counts, and the sink.
 //!
-//! All of it belongs to the thread that called `load`; parser threads touch nothing here.
+//! All of it belongs to the thread that called `load`. Parser threads touch nothing here but the map of ids, in which they look the ends
+//! of edges up.
 //!
 //! - **LOAD-1.** Memory is never bounded by the size of a file, nor by what a compressed one unpacks to. It is bounded
 //!   by: the map from file ids to vertices (16 to 40 bytes a vertex, for the length of the load); the ids of edges that
@@ -18,6 +19,6 @@ mod rejects;
 
 pub(crate) use batch::{BatchFile, EdgeBatches, RowOrigin, VertexBatches, VertexTable};
 pub(crate) use context::{LoadContext, Pass};
-pub(crate) use id_map::SpaceId;
+pub(crate) use id_map::{IdMap, SpaceId};
 pub(crate) use owned::OwnedValue;
 pub(crate) use rejects::Rejects;

@@ -94,7 +94,7 @@ fn each_row(
 
 fn load_vertices(ctx: &mut LoadContext<'_>, plan: &TablePlan, vertices: &VertexPlan) -> Result<()> {
     let mut batches = VertexBatches::new(batch_file(plan, true));
-    let space = ctx.ids.space(&vertices.space);
+    let space = ctx.ids_mut().space(&vertices.space);
     each_row(ctx, plan, true, |ctx, place, cells, values| {
         let ElementCells { label, id } = match cells.element {
             Ok(element) => element,
@@ -212,7 +212,7 @@ pub(crate) fn each_label(ctx: &mut LoadContext<'_>, plan: &TablePlan, mut each: 
 
 /// Keeps the values of a file of values until their vertices are read.
 fn load_values(ctx: &mut LoadContext<'_>, plan: &TablePlan, of: &ValuesPlan) -> Result<()> {
-    let space = ctx.ids.space(&of.owner.space);
+    let space = ctx.ids_mut().space(&of.owner.space);
     each_row(ctx, plan, true, |ctx, place, cells, values| {
         let Some([owner, _]) = cells.ends else { return Err(Error::bug("a row of values has an owner")) };
         if let Err(reason) = cells.element {
@@ -221,6 +221,7 @@ fn load_values(ctx: &mut LoadContext<'_>, plan: &TablePlan, of: &ValuesPlan) -> 
         let owner = match owner {
             End::Int(number) => FileId::Int(number),
             End::Id(id) => id.key,
+            End::Vertex(_) => return Err(Error::bug("only ends of edges are looked up when they are parsed")),
             End::None => return Ok(Err("the row names no vertex".to_owned())),
             End::Bad(reason) => return Ok(Err(reason)),
         };
@@ -270,7 +271,8 @@ fn multi_property(row: u32, key: &SmolStr, cardinality: Cardinality, list: &[Val
 
 fn load_edges(ctx: &mut LoadContext<'_>, plan: &TablePlan, edges: &EdgePlan) -> Result<()> {
     let mut batches = EdgeBatches::new(batch_file(plan, edges.foreign.is_none()));
-    let row = EdgeRow { edges, source: ctx.ids.space(&edges.source.space), target: ctx.ids.space(&edges.target.space) };
+    let [source, target] = [&edges.source, &edges.target].map(|end| ctx.ids_mut().space(&end.space));
+    let row = EdgeRow { edges, source, target };
     each_row(ctx, plan, edges.foreign.is_none(), |ctx, place, cells, values| {
         if edges.foreign.is_none() {
             return row.load(ctx, place, cells, values, &mut batches);
@@ -391,6 +393,7 @@ fn find_end(
             Some(found) => return Ok(Ok(Some(found))),
             None => (None, UserId::int(number)),
         },
+        End::Vertex(found) => return Ok(Ok(Some(found))),
         End::Id(id) => (ctx.ids.get_id(space, &id.key), id.user),
         End::None if plan.skip_missing => return Ok(Ok(None)),
         End::None => return Ok(Err(format!("the edge has no {which}"))),

@@ -2,7 +2,7 @@
 
 use mangrove_graph::Result;
 
-use super::row::{ParsedRows, TableRow, read_row};
+use super::row::{EndLookup, ParsedRows, TableRow, read_row};
 use super::stored::{StoredColumns, StoredFields};
 use crate::parallel::{Deliver, in_order};
 use crate::parquet::{PageBudget, ParquetCell, ParquetColumn, ParquetField, ParquetFile, damaged, guarded};
@@ -32,6 +32,7 @@ pub(crate) fn each_batch(
     mut take: impl FnMut(&mut LoadContext<'_>, ParsedRows) -> Result<()>,
 ) -> Result<()> {
     let columns = needed_columns(plan, file);
+    let ends = EndLookup::of(ctx, plan);
     let mut next = Job { group: 0, rows_before: 0, bytes: (0, 0) };
     let jobs = || {
         let Some(group) = file.metadata.row_groups().get(next.group) else { return Ok(None) };
@@ -43,8 +44,13 @@ pub(crate) fn each_batch(
         next = Job { group: next.group + 1, rows_before: next.rows_before.saturating_add(rows), bytes: (bytes, bytes) };
         Ok(Some(job))
     };
-    let work =
-        |job: Job, deliver: &mut Deliver<'_, ParsedRows>| guarded(|| read_group(plan, file, &columns, &job, deliver));
+    let work = |job: Job, deliver: &mut Deliver<'_, ParsedRows>| {
+        let deliver = &mut |mut batch| {
+            ends.iter().for_each(|ends| ends.resolve(&mut batch));
+            deliver(batch)
+        };
+        guarded(|| read_group(plan, file, &columns, &job, deliver))
+    };
     in_order(ctx.threads, jobs, work, |batch| take(ctx, batch))
 }
 

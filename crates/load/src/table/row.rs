@@ -1,13 +1,16 @@
 //! The content of a row, before ids are looked up: its id, its label, the ends of its edge, its values.
 //!
-//! This needs nothing but the row and the plan, so any thread does it, for many rows at once ([`ParsedRows`]). The next
-//! step (`elements`) needs the rows in their order.
+//! This needs nothing but the row and the plan, so any thread does it, for many rows at once ([`ParsedRows`]). The ends of the edges of a
+//! plain load are looked up there, too ([`EndLookup`]): their vertices are all in the map by then (LOAD-3). The next step (`elements`)
+//! needs the rows in their order.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::plan::{EdgePlan, IdPlan, LabelPlan, PropertyPlan, RowsPlan, TablePlan};
+use crate::state::{IdMap, LoadContext, SpaceId};
 use crate::values::{ColumnType, FileId};
-use mangrove_graph::{UserId, Value};
+use mangrove_graph::{UserId, Value, VertexId};
 use smol_str::{SmolStr, format_smolstr};
 
 /// Why a row is not loaded.
@@ -59,7 +62,43 @@ pub(crate) enum End {
     /// A whole number, as nearly all ids are: it needs no allocation.
     Int(i64),
     Id(Box<RowId>),
+    /// A vertex of this load, looked up by [`EndLookup`].
+    Vertex(VertexId),
     Bad(RejectReason),
+}
+
+/// Looks up the ends of edges on the threads that parse: many at a time, so that the reads of the map overlap.
+pub(crate) struct EndLookup {
+    ids: Arc<IdMap>,
+    /// The id spaces of sources and targets.
+    spaces: [SpaceId; 2],
+}
+
+impl EndLookup {
+    /// A look-up for the rows of a plan; `None` if they are no edges, or if a row may add an id to the map.
+    pub(crate) fn of(ctx: &mut LoadContext<'_>, plan: &TablePlan) -> Option<Self> {
+        match &plan.rows {
+            RowsPlan::Edges(edges) if !ctx.upsert => {
+                let spaces = [&edges.source.space, &edges.target.space].map(|space| ctx.ids_mut().space(space));
+                Some(EndLookup { ids: ctx.ids.clone(), spaces })
+            }
+            _ => None,
+        }
+    }
+
+    /// Replaces the whole numbers at the ends of rows by the vertices of this load that they name.
+    pub(crate) fn resolve(&self, batch: &mut ParsedRows) {
+        for row in &mut batch.rows {
+            let Ok(RowCells { ends: Some(ends), .. }) = &mut row.cells else { continue };
+            for (end, space) in ends.iter_mut().zip(self.spaces) {
+                if let End::Int(number) = end
+                    && let Some(vertex) = self.ids.get_int(space, *number)
+                {
+                    *end = End::Vertex(vertex);
+                }
+            }
+        }
+    }
 }
 
 /// An id in two forms: for the map of ids, and as users see it.

@@ -7,7 +7,7 @@ use mangrove_graph::{Error, Result, Value};
 use smol_str::SmolStr;
 
 use super::row::{
-    End, ParsedRows, RejectReason, RowFields, RowId, TableRow, kind_of, not_an_id, not_of_type, read_row,
+    End, EndLookup, ParsedRows, RejectReason, RowFields, RowId, TableRow, kind_of, not_an_id, not_of_type, read_row,
 };
 use crate::input::{Chunk, Input, RecordOutcome, RecordReader};
 use crate::parallel::in_order;
@@ -55,11 +55,14 @@ pub(crate) fn each_batch(
     let mut head = Vec::new();
     let mut chunks = Chunks::open(plan, form, ctx.element_bytes_max, &mut head)?;
     ctx.rejects.set_header(plan.file, &head);
+    let ends = EndLookup::of(ctx, plan);
     in_order(
         ctx.threads,
         || chunks.next(),
         |(chunk, bytes_taken), deliver| {
-            deliver(parse(plan, form, chunk, bytes_taken));
+            let mut batch = parse(plan, form, chunk, bytes_taken);
+            ends.iter().for_each(|ends| ends.resolve(&mut batch));
+            deliver(batch);
             Ok(())
         },
         |batch| take(ctx, batch),

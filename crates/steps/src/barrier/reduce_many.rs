@@ -94,7 +94,7 @@ impl ReduceMany {
     /// `may_share` is for one whose rows come in no order, and whose groups are few.
     pub fn new(of: &Reduced, reductions: &[Reduction], remember: Remember, may_share: bool) -> Self {
         ReduceMany {
-            values: of.key().map(|key| (key.clone(), Values::new(vec![key.clone()], false))),
+            values: of.key().map(|key| (key.clone(), Values::new(vec![key.clone()], false, false))),
             counts_nothing: matches!(of, Reduced::ValuesOfEach(_)),
             kinds: reductions.iter().map(|reduction| ReduceKind::Language(*reduction)).collect(),
             remember,

@@ -34,7 +34,7 @@ impl ReduceValues {
     pub fn new(reduction: Reduction, key: Name, remember: Remember, may_share: bool) -> Self {
         ReduceValues {
             reduction,
-            values: Values::new(vec![key.clone()], false),
+            values: Values::new(vec![key.clone()], false, false),
             key,
             reduce: Reduce::new(ReduceKind::Language(reduction), remember, may_share),
             numbers: Numbers::default(),

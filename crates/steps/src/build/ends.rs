@@ -33,7 +33,17 @@ fn read_results(batch: Rows, context: &ExecutionContext, control: &QueryControl)
 }
 
 /// The last operator: it adds the rows that arrive to the results, and marks the query as complete.
-pub(crate) struct Sink;
+pub(crate) struct Sink {
+    /// True if the operator before may leave maps as computed columns.
+    pub takes_maps: bool,
+}
+
+impl Sink {
+    /// Returns true if the computed columns of a batch are its results.
+    fn is_maps(&self, batch: &Rows, context: &ExecutionContext) -> bool {
+        self.takes_maps && context.takes_columns() && !batch.computed.is_empty()
+    }
+}
 
 impl Operator<Rows> for Sink {
     fn needs<'a>(
@@ -43,7 +53,7 @@ impl Operator<Rows> for Sink {
         context: &'a ExecutionContext,
         control: &Arc<QueryControl>,
     ) -> Result<Need<'a>> {
-        let Some(detail) = context.results else { return Ok(Need::Nothing) };
+        let Some(detail) = context.results.filter(|_| !self.is_maps(batch, context)) else { return Ok(Need::Nothing) };
         detach_needs(&batch.objects, detail, &mut Meter::new(control))
     }
 
@@ -59,10 +69,17 @@ impl Operator<Rows> for Sink {
         context: &ExecutionContext,
         control: &Arc<QueryControl>,
     ) -> Result<Rows> {
+        if self.is_maps(&batch, context) {
+            return Ok(batch);
+        }
         read_results(batch, context, control)
     }
 
     fn receive(&mut self, _port: u8, _group: GroupId, mut batch: Rows, out: &mut Output<'_, Rows>) -> Result<()> {
+        if self.is_maps(&batch, out.context()) {
+            out.deliver(batch);
+            return Ok(());
+        }
         batch.computed.clear();
         // What results carry is at hand in this call only.
         if out.reads_late() {

@@ -77,6 +77,8 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         visited: None,
         taken: KeySource::Computed,
         numbers_are_read: false,
+        is_root: false,
+        makes_results: false,
     };
     if plan.sets_all_apart {
         builder.topology.set_all_apart();
@@ -84,9 +86,10 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
     let start = builder.reserve(Placement::Home, OperatorDescription::Named("start"))?;
     builder.kernel(start, Start);
     let begin = ChainEnd { from: start, entering: false, placement: Placement::Home, at_start: true };
+    builder.is_root = true;
     let end = builder.chain(&plan.root, begin)?;
     let sink = builder.attach(&end, RowLocation::Home, OperatorDescription::Named("results"))?;
-    builder.set(sink.from, Sink);
+    builder.set(sink.from, Sink { takes_maps: nodes == 1 && result_keys(plan).is_some() });
     let operators = builder.operators.into_iter().collect::<Option<Vec<_>>>();
     Ok(Built {
         topology: Arc::new(builder.topology.build()),
@@ -95,6 +98,24 @@ pub fn build(plan: &PhysicalPlan, nodes: u16, described: bool) -> Result<Built> 
         any_order: builder.any_order.into(),
         descriptions: builder.descriptions,
     })
+}
+
+/// The keys of the maps that are the results of a plan, if the rows before its last operator may stand for them: computed column
+/// `n` of a row has the value of key `n`, or nothing if the map does not have the key.
+pub fn result_keys(plan: &PhysicalPlan) -> Option<&[Name]> {
+    plan.root.stages.last().and_then(result_names)
+}
+
+fn result_names(stage: &Stage) -> Option<&[Name]> {
+    match &stage.operator {
+        Op::ComputedMap { names, single: false, required: false } if is_set(names) => Some(names),
+        _ => None,
+    }
+}
+
+/// Returns true if no name occurs twice.
+fn is_set(names: &[Name]) -> bool {
+    names.iter().enumerate().all(|(at, name)| !names[..at].contains(name))
 }
 
 /// An operator, for people.
@@ -190,6 +211,10 @@ struct Builder {
     taken: KeySource,
     /// True if the operator after the next one reads columns of numbers as arrays.
     numbers_are_read: bool,
+    /// True if the next chain is that of the whole query.
+    is_root: bool,
+    /// True if the next operator is the last one of the query, and its node the only one.
+    makes_results: bool,
 }
 
 impl Builder {
@@ -266,6 +291,7 @@ impl Builder {
 
     fn chain(&mut self, pipeline: &Pipeline, mut tail: ChainEnd) -> Result<ChainEnd> {
         let first = self.topology.next();
+        let is_root = std::mem::take(&mut self.is_root) && self.nodes == 1;
         let mut readers = self.reader.of_stages(pipeline).into_iter();
         let mut stages = pipeline.stages.iter().enumerate().peekable();
         let (was_ordered, at_end) = (self.is_ordered, self.reader);
@@ -276,6 +302,7 @@ impl Builder {
                 continue;
             }
             self.numbers_are_read = self.reads_numbers(&pipeline.stages[at + 1..]);
+            self.makes_results = is_root && stages.peek().is_none();
             tail = self.stage(stage, tail, first)?;
             // The rows of a stage leave its last operator.
             if let Some(last) = self.descriptions.get_mut(tail.from as usize) {

@@ -8,7 +8,7 @@ use mangrove_plan::physical::{
     Stage, TargetAccess,
 };
 
-use super::{Builder, ChainEnd, OperatorDescription, RowLocation};
+use super::{Builder, ChainEnd, OperatorDescription, RowLocation, result_names};
 use crate::algorithm::shortest_path::FindPaths;
 use crate::algorithm::vertex_program::RunProgram;
 use crate::barrier::barrier_step::Barrier;
@@ -145,7 +145,7 @@ impl Builder {
                 self.row(&tail, RowLocation::Owner, stage, false, TestDegrees::new(*kind, tests))?
             }
             Op::Values(keys) => {
-                let values = property::Values::new(keys.clone(), self.numbers_are_read);
+                let values = property::Values::new(keys.clone(), self.numbers_are_read, self.makes_results);
                 self.row(&tail, RowLocation::Owner, stage, true, values)?
             }
             Op::Properties(keys) => {
@@ -257,7 +257,8 @@ impl Builder {
                 self.row(&tail, RowLocation::Anywhere, stage, true, select)?
             }
             Op::ComputedMap { names, single, required } => {
-                let map = paths::ComputedMap { names: names.clone(), single: *single, required: *required };
+                let is_last = self.makes_results && result_names(stage).is_some();
+                let map = paths::ComputedMap { names: names.clone(), single: *single, required: *required, is_last };
                 self.map(&tail, RowLocation::Anywhere, stage, true, map)?
             }
             Op::Sack => self.row(&tail, RowLocation::Anywhere, stage, true, sack::SackOf)?,

@@ -5,7 +5,7 @@
 //! hold for a whole run when the run begins. The side effects are behind locks that are held for one update.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mangrove_flow::QueryControl;
 use mangrove_graph::{Error, ErrorKind, FastMap, GraphView, IdRule, Result, Share, UserId, Value};
@@ -62,6 +62,8 @@ pub struct ExecutionContext {
     pub files: Option<Arc<dyn Files>>,
     /// What the elements in results carry, for helpers, which read it before they send results home; `None`: nothing.
     pub results: Option<Detail>,
+    /// True if the reader of the results takes columns: [`ExecutionContext::take_columns`].
+    pub columns: AtomicBool,
 }
 
 /// The files that `io()` reaches: the files that the administrator of the database lets traversals read and write.
@@ -76,6 +78,18 @@ pub trait Files: Send + Sync {
 }
 
 impl ExecutionContext {
+    /// From here on, the last operator may leave its results as columns: maps of [`Rows::computed`](crate::Rows), and
+    /// [`ObjectColumn::Numbers`](crate::ObjectColumn). Earlier results may be values.
+    pub fn take_columns(&self) {
+        // Relaxed: both forms of results mean the same.
+        self.columns.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if results may be columns.
+    pub(crate) fn takes_columns(&self) -> bool {
+        self.columns.load(Ordering::Relaxed)
+    }
+
     /// Sets the initial side effects, reducers and sack of a plan.
     pub fn seed(&self, plan: &PhysicalPlan) -> Result<()> {
         self.parameters.iter().try_for_each(|(name, value)| nesting::check_parameter(name, value))?;

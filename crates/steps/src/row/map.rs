@@ -44,6 +44,13 @@ pub(crate) trait MapOperator: Send {
     /// Ends a run: drops everything that was read for it.
     fn recycle(&mut self) {}
 
+    /// Returns true if the rows leave the operator as they are, with their computed columns: the reader of the results
+    /// makes the values.
+    fn leaves_rows(&self, context: &ExecutionContext) -> bool {
+        let _ = context;
+        false
+    }
+
     /// Returns the column that the values go to.
     fn target(&self) -> ValueTarget {
         ValueTarget::Object
@@ -154,6 +161,11 @@ impl<T: MapOperator> Kernel<Rows> for MapAdapter<T> {
 
     fn step(&mut self, rows: &mut Rows, at: &mut Cursor, group: GroupId, out: &mut Output<'_, Rows>) -> Result<Step> {
         let count = rows.len();
+        if at.row == 0 && self.operator.leaves_rows(out.context()) {
+            out.emit(0, group, std::mem::take(rows))?;
+            at.go_to(count);
+            return Ok(Step::Done);
+        }
         let (mut done, next) = match self.next_rows(rows, at.row as usize, out) {
             Ok(made) => made,
             Err(error) => {

@@ -106,9 +106,16 @@ pub(crate) struct ComputedMap {
     pub single: bool,
     /// True if a missing value drops the row.
     pub required: bool,
+    /// True if the maps are the results of the query.
+    pub is_last: bool,
 }
 
 impl MapOperator for ComputedMap {
+    fn leaves_rows(&self, context: &ExecutionContext) -> bool {
+        // A late view has what elements in the values carry only while the sink takes them.
+        self.is_last && context.takes_columns() && context.view.late().is_none()
+    }
+
     fn map(
         &mut self,
         rows: &Rows,

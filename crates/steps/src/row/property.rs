@@ -32,14 +32,16 @@ pub(crate) struct Values {
     keys: Vec<Name>,
     slices: SliceSize,
     numbers: Option<NumberReader>,
+    /// True if numbers are read as a column only if the reader of the results takes columns.
+    is_last: bool,
 }
 
 impl Values {
     /// Reads the values of these keys; no keys mean all. `as_numbers` is true if the next operator reads columns of
-    /// numbers as arrays (STEPS-12).
-    pub fn new(keys: Vec<Name>, as_numbers: bool) -> Self {
-        let numbers = (as_numbers && keys.len() == 1).then(NumberReader::default);
-        Values { keys, slices: SliceSize::default(), numbers }
+    /// numbers as arrays (STEPS-12), and `is_last` if the values are the results of the query.
+    pub fn new(keys: Vec<Name>, as_numbers: bool, is_last: bool) -> Self {
+        let numbers = ((as_numbers || is_last) && keys.len() == 1).then(NumberReader::default);
+        Values { keys, slices: SliceSize::default(), numbers, is_last }
     }
 }
 
@@ -82,6 +84,7 @@ impl RowOperator for Values {
 
     fn apply(&mut self, rows: Rows, context: &ExecutionContext, _: &mut Meter<'_>) -> Result<Rows> {
         if let (Some(reader), Some(key)) = (&mut self.numbers, self.keys.first())
+            && (!self.is_last || context.takes_columns())
             && let Some(rows) = reader.read(&rows, key, context)?
         {
             return Ok(rows);
@@ -336,37 +339,37 @@ mod tests {
     fn values_keep_the_order_of_rows_and_their_bulk() {
         let g = modern();
         let objects = vec![g.knows.into(), g.marko.into(), g.nick(1), g.josh.into()];
-        let rows = run(&g, Values::new(Vec::new(), false), objects.clone()).unwrap();
+        let rows = run(&g, Values::new(Vec::new(), false, false), objects.clone()).unwrap();
         let expected: Vec<Value> =
             vec![0.5.into(), "marko".into(), 29.into(), "m".into(), "mk".into(), 2001.into(), "josh".into(), 32.into()];
         assert_eq!(rows.objects, ObjectColumn::Values(expected));
         assert_eq!(rows.bulk, Some(vec![1, 2, 2, 2, 2, 3, 4, 4]));
-        let rows = run(&g, Values::new(keys(&["nick"]), false), objects.clone()).unwrap();
+        let rows = run(&g, Values::new(keys(&["nick"]), false, false), objects.clone()).unwrap();
         assert_eq!(rows.objects, ObjectColumn::Values(vec!["m".into(), "mk".into()]));
-        let rows = run(&g, Values::new(keys(&["age", "since", "age"]), false), objects.clone()).unwrap();
+        let rows = run(&g, Values::new(keys(&["age", "since", "age"]), false, false), objects.clone()).unwrap();
         assert_eq!(rows.objects, ObjectColumn::Values(vec![29.into(), 2001.into(), 32.into()]));
-        assert!(run(&g, Values::new(keys(&["unheard"]), false), objects).unwrap().is_empty());
-        assert!(run(&g, Values::new(Vec::new(), false), vec![1.into()]).is_err());
+        assert!(run(&g, Values::new(keys(&["unheard"]), false, false), objects).unwrap().is_empty());
+        assert!(run(&g, Values::new(Vec::new(), false, false), vec![1.into()]).is_err());
     }
 
     #[test]
     fn numbers_of_one_type_are_a_column_if_the_next_operator_reads_one() {
         let g = modern();
-        let ages = || Values::new(keys(&["age"]), true);
+        let ages = || Values::new(keys(&["age"]), true, false);
         let people = vec![g.marko.into(), g.lop.into(), g.josh.into(), g.marko.into()];
         let rows = run(&g, ages(), people.clone()).unwrap();
         let numbers = NumberColumn::of_integers(NumberType::I32, vec![29, 32, 29]).unwrap();
         assert_eq!(rows.objects, ObjectColumn::Numbers(numbers));
         assert_eq!(rows.bulk, Some(vec![1, 3, 4]));
         let ages_as_values = ObjectColumn::Values(vec![29.into(), 32.into(), 29.into()]);
-        assert_eq!(run(&g, Values::new(keys(&["age"]), false), people.clone()).unwrap().objects, ages_as_values);
+        assert_eq!(run(&g, Values::new(keys(&["age"]), false, false), people.clone()).unwrap().objects, ages_as_values);
         // A few rows, a mixed column, and texts stay values.
         assert_eq!(run(&g, ages(), vec![g.marko.into()]).unwrap().objects, ObjectColumn::Values(vec![29.into()]));
         let with_edge = [people.clone(), vec![g.knows.into()]].concat();
         assert_eq!(run(&g, ages(), with_edge).unwrap().objects, ages_as_values);
-        let names = run(&g, Values::new(keys(&["name"]), true), people.clone()).unwrap().objects;
+        let names = run(&g, Values::new(keys(&["name"]), true, false), people.clone()).unwrap().objects;
         assert!(matches!(names, ObjectColumn::Values(names) if names.len() == 4));
-        assert!(run(&g, Values::new(keys(&["unheard"]), true), people).unwrap().is_empty());
+        assert!(run(&g, Values::new(keys(&["unheard"]), true, false), people).unwrap().is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! - **STEPS-8.** [`Tags::One`] says that the group has exactly one instance. In a group with several, every batch has
 //!   a tag for each row.
 //! - **STEPS-9.** A computed column holds the value that a `by()` took of each row. It lives from the operator that
-//!   fills it to the next one; no operator passes it on.
+//!   fills it to the next one; no operator passes it on. If the reader of the results takes columns, the results are the next one.
 
 use mangrove_flow::{BATCH_ROWS, OuterTags};
 use mangrove_graph::Value;
@@ -124,6 +124,11 @@ impl Rows {
     /// Returns the object of a row.
     pub fn object(&self, row: usize) -> Value {
         self.objects.get(row)
+    }
+
+    /// Takes the computed columns out: those of results that are maps ([`result_keys`](crate::result_keys)).
+    pub fn take_computed(&mut self) -> Vec<Vec<Option<Value>>> {
+        std::mem::take(&mut self.computed)
     }
 
     /// Returns the value of computed column `column` for a row; `None` if the `by()` was unproductive there.

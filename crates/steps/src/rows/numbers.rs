@@ -103,6 +103,18 @@ impl NumberColumn {
         self.len() == 0
     }
 
+    /// Returns the numbers as they are read from a graph, one for each row.
+    pub fn into_numbers(self) -> Numbers {
+        if self.is_empty() {
+            return Numbers::default();
+        }
+        let row = (0..self.len() as u32).collect();
+        match self.array {
+            Array::Integers(integers) => Numbers { row, kind: Some(self.kind), integers, floats: Vec::new() },
+            Array::Floats(floats) => Numbers { row, kind: Some(self.kind), integers: Vec::new(), floats },
+        }
+    }
+
     /// Returns the numbers.
     pub(crate) fn slice(&self) -> NumberSlice<'_> {
         match &self.array {

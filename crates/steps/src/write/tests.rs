@@ -36,6 +36,7 @@ fn fixture() -> Fixture {
         services: None,
         files: None,
         results: None,
+        columns: Default::default(),
     };
     let control = QueryControl::new(QueryLimits::default(), Arc::new(ManualClock::default()), Arc::default());
     Fixture { transaction, context, control }

@@ -63,6 +63,7 @@ pub fn context(graph: &Arc<Transaction>, plan: &PhysicalPlan) -> ExecutionContex
         services: None,
         files: None,
         results: None,
+        columns: Default::default(),
     }
 }
 

@@ -19,7 +19,7 @@ use smol_str::SmolStr;
 
 use crate::cell::{MultiProperty, RawCell};
 use crate::index::IdKey;
-use crate::load::pack::pack;
+use crate::load::pack::{give_up_lists, pack};
 use crate::load::staged::{HasPageCore, NO_PAGE, StagedPages};
 use crate::page::{EdgePage, PAGE_SLOTS, PagePosition, Tablet, VertexPage, page_core};
 use crate::store::{Slot, Store};
@@ -270,7 +270,13 @@ impl BulkLoader {
 
     /// Packs the adjacency and publishes the graph as the base that every snapshot sees. Fails with `DuplicateId` if two
     /// elements have the same values of a unique index; then nothing is published.
-    pub fn finish(mut self) -> Result<()> {
+    pub fn finish(self) -> Result<()> {
+        self.finish_unless(&mut || Ok(()))
+    }
+
+    /// As [`BulkLoader::finish`], but an error of `check` ends it. The calling thread asks before each page that it packs, and not
+    /// after the first page is published. The graph stays empty then.
+    pub fn finish_unless(mut self, check: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         if self.closed {
             return Err(Error::invalid("an earlier step of this bulk load failed; drop it and load again"));
         }
@@ -278,8 +284,9 @@ impl BulkLoader {
         let empty_vertices = self.vertices.leave_empty(&self.store.memory);
         let empty_edges = self.edges.leave_empty(&self.store.memory);
         self.store.check_staged_unique(ElementKind::Vertex, &self.vertices)?;
+        check()?;
         self.store.check_staged_unique(ElementKind::Edge, &self.edges)?;
-        pack(&self.store, &self.vertices, &self.edges);
+        pack(&self.store, &self.vertices, &self.edges, check)?;
         self.publish();
         self.give_slots(ElementKind::Vertex, &empty_vertices);
         self.give_slots(ElementKind::Edge, &empty_edges);
@@ -423,7 +430,8 @@ impl BulkLoader {
 impl Drop for BulkLoader {
     fn drop(&mut self) {
         if self.store.is_empty() {
-            // Nothing was published, so ids and the memory of staged pages are given back.
+            // Nothing was published, so ids, lists and the memory of staged pages are given back.
+            give_up_lists(&self.store, &self.vertices);
             self.store.vertex_ids.clear(&self.store.memory, &self.store.limbo);
             self.store.edge_ids.clear(&self.store.memory, &self.store.limbo);
             let mut remove = |kind, bytes| self.store.memory.remove(kind, bytes);

@@ -8,11 +8,15 @@
 //! 4. Cut the array of all runs into one block for each page.
 //!
 //! Two threads pack the two directions. The pages are not published yet, so no thread but these two uses them.
+//!
+//! The caller may end the packing: its thread asks before each page. Then some tables are missing, and the pages can only be dropped,
+//! after [`give_up_lists`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use mangrove_graph::{Direction, EdgeId, LabelSetId, VertexId};
+use mangrove_graph::{Direction, EdgeId, Error, ErrorKind, LabelSetId, Result, VertexId};
 use mangrove_reclaim::epoch;
 
 use crate::adjacency::Block;
@@ -23,23 +27,52 @@ use crate::store::Store;
 
 const SLOTS: usize = PAGE_SLOTS as usize;
 
-/// Makes the adjacency tables of all staged pages of vertices. The ends of all edges are on these pages.
-pub(crate) fn pack(store: &Store, vertices: &StagedPages<VertexPage>, edges: &StagedPages<EdgePage>) {
+/// Makes the adjacency tables of all staged pages of vertices. The ends of all edges are on these pages. An error of `check`, which
+/// the calling thread asks before each page, ends the work.
+pub(crate) fn pack(
+    store: &Store,
+    vertices: &StagedPages<VertexPage>,
+    edges: &StagedPages<EdgePage>,
+    check: &mut dyn FnMut() -> Result<()>,
+) -> Result<()> {
     let mut labels: BTreeMap<LabelSetId, Vec<usize>> = BTreeMap::new();
     for (index, (_, _, page)) in edges.pages.iter().enumerate() {
         labels.entry(page.core.label).or_default().push(index);
     }
-    let one_way = |direction| {
+    let one_way = |direction, check: &mut dyn FnMut() -> Result<()>| {
         let mut touched = TouchedPages::of(vertices.pages.len());
         for (&label, pages) in &labels {
-            Packer { store, vertices, edges, pages, direction, label }.run(&mut touched);
+            Packer { store, vertices, edges, pages, direction, label }.run(&mut touched, check)?;
             touched.clear();
         }
+        Ok(())
     };
+    // Relaxed: it only ends the other thread, whose work is dropped then.
+    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| one_way(Direction::In));
-        one_way(Direction::Out);
-    });
+        let incoming = scope.spawn(|| {
+            one_way(Direction::In, &mut || match is_over.load(Ordering::Relaxed) {
+                false => Ok(()),
+                true => Err(Error::new(ErrorKind::Cancelled, "the other direction has ended with an error")),
+            })
+        });
+        // This error comes first: the other thread's only says that there is one.
+        one_way(Direction::Out, check).inspect_err(|_| is_over.store(true, Ordering::Relaxed))?;
+        incoming.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Gives back what the lists of staged pages have in the store, before the pages are dropped: their headers, and the facts about
+/// them. The store has no element.
+pub(crate) fn give_up_lists(store: &Store, vertices: &StagedPages<VertexPage>) {
+    for (tablet, _, page) in &vertices.pages {
+        let tablet = store.tablet(*tablet).expect("a page is staged only for a tablet that exists");
+        let tables = [Direction::Out, Direction::In].map(|direction| page.tables(direction));
+        for (_, table) in tables.into_iter().flat_map(|tables| tables.iter()) {
+            table.give_up_headers(&tablet.lists);
+        }
+    }
+    store.connections.forget();
 }
 
 /// The pages of vertices that have edges of one label set, numbered in the order in which they were met. So a label set
@@ -88,14 +121,14 @@ struct Packer<'a> {
 
 impl Packer<'_> {
     /// Packs the lists. `touched` has no page yet.
-    fn run(&self, touched: &mut TouchedPages) {
+    fn run(&self, touched: &mut TouchedPages, check: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         // By page number and slot: the length of the run.
         let mut counts: Vec<u32> = Vec::new();
-        self.each_edge(|index, at, _, _| {
+        self.each_edge(check, |index, at, _, _| {
             let number = touched.number(index);
             counts.resize(touched.pages.len() * SLOTS, 0);
             counts[number * SLOTS + at] += 1;
-        });
+        })?;
         // By page number and slot: where the next edge of the run goes.
         let mut next: Vec<usize> = Vec::with_capacity(counts.len());
         let mut total = 0;
@@ -104,24 +137,31 @@ impl Packer<'_> {
             total += count as usize;
         }
         let mut cells = vec![(VertexId::from_bits(0), EdgeId::from_bits(0)); total];
-        self.each_edge(|index, at, neighbor, edge| {
+        self.each_edge(check, |index, at, neighbor, edge| {
             let next = &mut next[touched.number(index) * SLOTS + at];
             cells[*next] = (neighbor, edge);
             *next += 1;
-        });
+        })?;
         let mut end = 0;
         for (&index, lengths) in touched.pages.iter().zip(counts.chunks_exact(SLOTS)) {
+            check()?;
             let start = end;
             end += lengths.iter().map(|&len| len as usize).sum::<usize>();
             self.pack_page(index, lengths, &mut cells[start..end]);
         }
+        Ok(())
     }
 
     /// Calls `each` with every edge: the index of the page and the offset of the vertex whose list it goes to, the
     /// vertex at its other end, and its id.
-    fn each_edge(&self, mut each: impl FnMut(usize, usize, VertexId, EdgeId)) {
+    fn each_edge(
+        &self,
+        check: &mut dyn FnMut() -> Result<()>,
+        mut each: impl FnMut(usize, usize, VertexId, EdgeId),
+    ) -> Result<()> {
         let pin = epoch::pin();
         for (tablet, number, page) in self.pages.iter().map(|index| &self.edges.pages[*index]) {
+            check()?;
             for at in 0..page.core.used() {
                 if page.core.version(at).0 == crate::version::NEVER {
                     continue;
@@ -137,6 +177,7 @@ impl Packer<'_> {
                 each(index, owner.offset(), neighbor, edge);
             }
         }
+        Ok(())
     }
 
     /// The facts about the lists of one page, given as for [`Packer::pack_page`].

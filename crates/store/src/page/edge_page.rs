@@ -38,9 +38,10 @@ impl Ends {
         self.target.store(target.to_bits(), Ordering::Relaxed);
     }
 
+    #[inline]
     fn get(&self) -> (VertexId, VertexId) {
-        let [source, target] = [&self.source, &self.target].map(|end| end.load(Ordering::Relaxed));
-        (VertexId::from_bits(source), VertexId::from_bits(target))
+        let of = |end: &AtomicU64| VertexId::from_bits(end.load(Ordering::Relaxed));
+        (of(&self.source), of(&self.target))
     }
 }
 

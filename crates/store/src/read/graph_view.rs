@@ -207,19 +207,11 @@ impl GraphView for StoreView<'_> {
     }
 
     fn vertex_user_ids(&self, vertices: &[VertexId], out: &mut Vec<Value>) -> Result<()> {
-        let _pin = epoch::pin();
-        vertices.iter().try_for_each(|&id| {
-            out.push(self.store.user_id(&self.existing_slot(ElementId::Vertex(id))?, id.external()));
-            Ok(())
-        })
+        self.push_user_ids(vertices.iter().map(|id| (ElementId::Vertex(*id), id.external())), out)
     }
 
     fn edge_user_ids(&self, edges: &[EdgeId], out: &mut Vec<Value>) -> Result<()> {
-        let _pin = epoch::pin();
-        edges.iter().try_for_each(|&id| {
-            out.push(self.store.user_id(&self.existing_slot(ElementId::Edge(id))?, id.external()));
-            Ok(())
-        })
+        self.push_user_ids(edges.iter().map(|id| (ElementId::Edge(*id), id.external())), out)
     }
 
     fn vertex_values(&self, vertices: &[VertexId], key: KeyId, out: &mut ValueRows) -> Result<()> {

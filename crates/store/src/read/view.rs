@@ -4,7 +4,7 @@
 //! loading the memory that it will need there, so that many cache misses overlap. The order of the ids in a batch does not
 //! matter, since pages and tables are few and stay in the cache.
 
-use mangrove_graph::{ElementId, Error, ErrorKind, Result};
+use mangrove_graph::{ElementId, Error, ErrorKind, Result, Value};
 use mangrove_reclaim::epoch;
 
 use crate::store::{Slot, Store};
@@ -34,6 +34,28 @@ impl<'a> StoreView<'a> {
         self.store
             .slot(element)
             .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{element:?} is not an element of this graph")))
+    }
+
+    /// Appends the ids by which users know these elements, each given with its external number. Ids are loaded some elements ahead, so
+    /// that reads of memory far apart overlap.
+    pub(crate) fn push_user_ids(
+        &self,
+        elements: impl Iterator<Item = (ElementId, i64)> + Clone,
+        out: &mut Vec<Value>,
+    ) -> Result<()> {
+        let _pin = epoch::pin();
+        let mut ahead = elements.clone();
+        let mut load_next = || {
+            if let Some(slot) = ahead.next().and_then(|(element, _)| self.store.slot(element)) {
+                slot.core.prefetch_user_id(slot.at);
+            }
+        };
+        (0..LOOK_AHEAD).for_each(|_| load_next());
+        for (element, external) in elements {
+            load_next();
+            out.push(self.store.user_id(&self.existing_slot(element)?, external));
+        }
+        Ok(())
     }
 
     /// Calls `each` once, with a function that returns true for elements that the snapshot sees.

@@ -1,0 +1,107 @@
+//! Results as columns, for a reader that takes columns (Arrow).
+//!
+//! Maps of `project()` are never made: the computed columns of their rows are the columns. Numbers of one type stay an array.
+
+use std::sync::Arc;
+
+use mangrove_flow::NodeRuntime;
+use mangrove_graph::{Numbers, Result, Value};
+use mangrove_steps::{Meter, ObjectColumn, Rows, check_results, detach};
+use smol_str::SmolStr;
+
+use crate::options::Materialize;
+
+/// Some results of a query.
+pub(crate) enum ResultBatch {
+    /// Values, each with how many times it occurs.
+    Values(Vec<(Value, u64)>),
+    /// Maps.
+    Maps(ResultMaps),
+    /// Numbers of one type.
+    Numbers(Numbers),
+}
+
+/// Maps, by column.
+pub(crate) struct ResultMaps {
+    /// The number of maps.
+    pub len: usize,
+    /// The keys.
+    pub keys: Arc<[SmolStr]>,
+    /// By key, a value for each map; `None` if the map does not have the key.
+    pub columns: Vec<Vec<Option<Value>>>,
+}
+
+/// The results as columns; the rows again if they are values.
+pub(super) fn columns(
+    mut rows: Rows,
+    keys: Option<&Arc<[SmolStr]>>,
+    runtime: &NodeRuntime<Rows>,
+    materialize: Materialize,
+) -> Result<std::result::Result<ResultBatch, Rows>> {
+    let computed = rows.take_computed();
+    if computed.is_empty() {
+        return Ok(match rows {
+            Rows { objects: ObjectColumn::Numbers(numbers), bulk: None, .. } => {
+                Ok(ResultBatch::Numbers(numbers.into_numbers()))
+            }
+            other => Err(other),
+        });
+    }
+    let keys = keys.cloned().unwrap_or_default();
+    let columns = computed.into_iter().map(|column| detached(column, runtime, materialize)).collect::<Result<_>>()?;
+    let maps = ResultMaps { len: rows.len(), keys, columns };
+    Ok(Ok(match rows.bulk {
+        None => ResultBatch::Maps(maps),
+        Some(bulk) => ResultBatch::Values(maps.into_values().zip(bulk).collect()),
+    }))
+}
+
+impl ResultMaps {
+    /// The maps as values.
+    fn into_values(self) -> impl Iterator<Item = Value> {
+        let ResultMaps { len, keys, mut columns } = self;
+        (0..len).map(move |row| {
+            let entry = |(key, column): (&SmolStr, &mut Vec<Option<Value>>)| {
+                Some((Value::String(key.clone()), column.get_mut(row)?.take()?))
+            };
+            Value::map(keys.iter().zip(&mut columns).filter_map(entry).collect())
+        })
+    }
+}
+
+/// A column whose elements are detached.
+fn detached(
+    mut column: Vec<Option<Value>>,
+    runtime: &NodeRuntime<Rows>,
+    materialize: Materialize,
+) -> Result<Vec<Option<Value>>> {
+    if column.iter().flatten().all(is_plain) {
+        return Ok(column);
+    }
+    check_results(column.iter().flatten(), runtime.control())?;
+    let context = runtime.context().ok_or_else(|| mangrove_graph::Error::bug("results come before the end"))?;
+    let Some(detail) = materialize.detail(context.writer.is_none()) else { return Ok(column) };
+    let places: Vec<usize> = (0..column.len()).filter(|row| column[*row].is_some()).collect();
+    let values: Vec<Value> = column.iter_mut().filter_map(Option::take).collect();
+    let values = detach(values, &*context.view, detail, &mut Meter::new(runtime.control()))?;
+    places.into_iter().zip(values).for_each(|(row, value)| column[row] = Some(value));
+    Ok(column)
+}
+
+/// Returns true for a value that neither is an element or a property nor has parts.
+fn is_plain(value: &Value) -> bool {
+    matches!(
+        value,
+        Value::Null
+            | Value::Bool(_)
+            | Value::I8(_)
+            | Value::I16(_)
+            | Value::I32(_)
+            | Value::I64(_)
+            | Value::F32(_)
+            | Value::F64(_)
+            | Value::String(_)
+            | Value::DateTime(_)
+            | Value::Duration(_)
+    )
+}
