@@ -84,6 +84,31 @@ fn incoming(projection: &Projection, at: u32) -> &[u32] {
     if projection.is_directed() { projection.incoming(at) } else { &[] }
 }
 
+/// The neighbors of a vertex at positions before it, if there are at most two. In a grid most vertices have so few.
+enum Few {
+    /// Fewer than two, which make no triangle.
+    None,
+    Two(u32, u32),
+    More,
+}
+
+impl Few {
+    #[inline]
+    fn of(at: u32, rows: [&[u32]; 2]) -> Self {
+        let (mut known, mut count) = ([at; 2], 0);
+        for &other in rows.into_iter().flatten() {
+            if other < at && other != known[0] && other != known[1] {
+                if count == 2 {
+                    return Few::More;
+                }
+                known[count] = other;
+                count += 1;
+            }
+        }
+        if count < 2 { Few::None } else { Few::Two(known[0], known[1]) }
+    }
+}
+
 /// The neighbors of a vertex at positions before it, ascending.
 struct Before {
     members: Vec<u32>,
@@ -103,12 +128,7 @@ impl Before {
     fn fill(&mut self, at: u32, rows: [&[u32]; 2]) {
         self.members.clear();
         rows.into_iter().for_each(|row| self.members.extend(row.iter().filter(|other| **other < at)));
-        match *self.members {
-            [] | [_] => return,
-            // In a grid most vertices have two.
-            [one, other] if one < other => return,
-            _ => self.members.sort_unstable(),
-        }
+        self.members.sort_unstable();
         self.members.dedup();
         if self.members.len() > FEW {
             for (place, member) in self.members.iter().enumerate() {
@@ -146,17 +166,17 @@ fn in_place(projection: &Projection, team: &Team) -> Result<Vec<u64>> {
         let mut set = set.unwrap_or_else(|| Before::new(projection.positions()));
         projection.each_outgoing(parts[part].clone(), |at, row| {
             let at = at as u32;
-            set.fill(at, [row, incoming(projection, at)]);
-            match *set.members {
-                [] | [_] => return,
-                [one, other] => {
+            let rows = [row, incoming(projection, at)];
+            match Few::of(at, rows) {
+                Few::None => return,
+                Few::Two(one, other) => {
                     let rows = [projection.outgoing(other), incoming(projection, other)];
                     if rows.into_iter().any(|row| row.contains(&one)) {
                         [one, other, at].into_iter().for_each(|vertex| add(vertex, 1));
                     }
                     return;
                 }
-                _ => {}
+                Few::More => set.fill(at, rows),
             }
             let mut of_at = 0;
             // The first one has no other member before it.
