@@ -43,12 +43,16 @@ pub trait ResultSource {
 }
 
 impl<S: ResultSource + ?Sized> ResultSource for Box<S> {
-    fn next_results(&mut self) -> Result<Option<Vec<(Value, u64)>>> {
+    fn next_results(&mut self) -> Result<Option<Results>> {
         (**self).next_results()
     }
 
     fn view(&self) -> Option<&dyn GraphView> {
         (**self).view()
+    }
+
+    fn budget(&self) -> MemoryBudget {
+        (**self).budget()
     }
 }
 
