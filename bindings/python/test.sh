@@ -11,10 +11,6 @@ if ! python=$("$root/conformance/drivers/python/setup.sh" "$root/target/venv-pyt
     echo "left out: the tests of the Python package, because their packages could not be fetched (see above); check the access to PyPI"
     exit 0
 fi
-# The package as a wheel installs it: its Python files, with the native module beside them.
-site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
-rm -rf "$site/mangrove"
-cp -r "$here/python/mangrove" "$site/mangrove"
-cp "$module" "$site/mangrove/_mangrove.abi3.so"
+"$here/place_package.sh" "$python" "$module"
 cd "$here"
 exec "$python" -m pytest -q -p no:cacheprovider "$@"

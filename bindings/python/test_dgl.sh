@@ -12,9 +12,6 @@ if ! python=$("$root/conformance/drivers/python/setup.sh" "$root/target/venv-dgl
     exit 0
 fi
 "$python" "$here/tests/torch_without_cuda.py"
-site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
-rm -rf "$site/mangrove"
-cp -r "$here/python/mangrove" "$site/mangrove"
-cp "$module" "$site/mangrove/_mangrove.abi3.so"
+"$here/place_package.sh" "$python" "$module"
 cd "$here"
 exec "$python" -m pytest -q -p no:cacheprovider tests/test_dgl.py

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Iterator
 
 import pytest
 
 import mangrove
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises ``KeyboardInterrupt``, also if a shell runs the tests in its background, where Python ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use mangrove_flow::NodeRuntime;
-use mangrove_graph::{Numbers, Result, Value};
+use mangrove_graph::{Error, Numbers, Result, Value};
 use mangrove_steps::{Meter, ObjectColumn, Rows, check_results, detach};
 use smol_str::SmolStr;
 
@@ -47,7 +47,7 @@ pub(super) fn columns(
             other => Err(other),
         });
     }
-    let keys = keys.cloned().unwrap_or_default();
+    let keys = keys.cloned().ok_or_else(|| Error::bug("only results that are maps have computed columns"))?;
     let columns = computed.into_iter().map(|column| detached(column, runtime, materialize)).collect::<Result<_>>()?;
     let maps = ResultMaps { len: rows.len(), keys, columns };
     Ok(Ok(match rows.bulk {
@@ -79,7 +79,7 @@ fn detached(
         return Ok(column);
     }
     check_results(column.iter().flatten(), runtime.control())?;
-    let context = runtime.context().ok_or_else(|| mangrove_graph::Error::bug("results come before the end"))?;
+    let context = runtime.context().ok_or_else(|| Error::bug("results come before the end"))?;
     let Some(detail) = materialize.detail(context.writer.is_none()) else { return Ok(column) };
     let places: Vec<usize> = (0..column.len()).filter(|row| column[*row].is_some()).collect();
     let values: Vec<Value> = column.iter_mut().filter_map(Option::take).collect();
