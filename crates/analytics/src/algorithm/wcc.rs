@@ -90,8 +90,12 @@ pub(super) fn compress(roots: &[AtomicU32], projection: &Projection, team: &Team
     let parts = projection.parts();
     team.for_parts(parts.len(), |part| {
         for at in parts[part].clone() {
-            let root = root_of(roots, at as u32);
-            roots[at].store(root, Ordering::Relaxed);
+            let above = roots[at].load(Ordering::Relaxed);
+            let root = root_of(roots, above);
+            // A store takes the cache line from the other threads, and most positions point to their roots already.
+            if root != above {
+                roots[at].store(root, Ordering::Relaxed);
+            }
         }
     })
 }
