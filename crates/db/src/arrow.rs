@@ -3,10 +3,9 @@
 //! `docs/arrow.md` has the types and the shapes.
 
 use mangrove_analytics::{Orientation, ProjectionOptions};
-use mangrove_arrow::Results;
 pub use mangrove_arrow::{
     ArrowElements, ArrowLabel, ArrowOptions, ArrowStream, ArrowTable, Collected, Csr, ElementColumns, Layout, Mixed,
-    RecordBatch, RecordBatchReader, ResultSource, SchemaRef, arrow_array, arrow_schema, collect,
+    RecordBatch, RecordBatchReader, ResultSource, Results, SchemaRef, arrow_array, arrow_schema, collect,
 };
 use mangrove_flow::schedule::Tenant;
 use mangrove_graph::{Draw, Error, ErrorKind, GraphView, MemoryBudget, Purpose, Result};
@@ -15,7 +14,6 @@ use smol_str::SmolStr;
 
 use crate::algorithms::AlgorithmRows;
 use crate::bulk::{LoadOptions, LoadProgress, LoadReport};
-use crate::query::result_columns::{ResultBatch, ResultMaps};
 use crate::query::stream::ResultStream;
 use crate::state::Database;
 use crate::transaction::Transaction;
@@ -40,11 +38,7 @@ impl StreamSource {
 
 impl ResultSource for StreamSource {
     fn next_results(&mut self) -> Result<Option<Results>> {
-        Ok(self.0.next_columns()?.map(|batch| match batch {
-            ResultBatch::Values(values) => Results::Values(values),
-            ResultBatch::Maps(ResultMaps { len, keys, columns }) => Results::Maps { len, keys, columns },
-            ResultBatch::Numbers(numbers) => Results::Numbers(numbers),
-        }))
+        self.0.next_columns()
     }
 
     fn view(&self) -> Option<&dyn GraphView> {

@@ -17,7 +17,7 @@ pub(crate) mod plans;
 pub(crate) mod prepared;
 pub(crate) mod profile;
 #[cfg(feature = "arrow")]
-pub(crate) mod result_columns;
+mod result_columns;
 pub(crate) mod settings;
 pub(crate) mod shared;
 pub(crate) mod stream;

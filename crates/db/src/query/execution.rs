@@ -16,7 +16,7 @@ use super::helpers::{FIRST_UNITS, Helping, UNITS_PER_READING};
 use super::instance::{PlanInstance, PlannedQuery};
 use super::profile::{ResultCounts, RunFigures};
 #[cfg(feature = "arrow")]
-use super::result_columns::{ResultBatch, columns};
+use super::result_columns::columns;
 use super::settings::RunSettings;
 use crate::gauges::{QueryFigures, QueryGauges};
 use crate::options::Materialize;
@@ -74,7 +74,7 @@ pub(crate) enum TurnOutcome {
     Results(Vec<(Value, u64)>),
     /// Some results, as columns ([`Execution::take_columns`]).
     #[cfg(feature = "arrow")]
-    Columns(ResultBatch),
+    Columns(mangrove_arrow::Results),
     /// The turn is over, the query is not.
     Yielded,
     /// The query has nothing to do until a helper sends something ([`Execution::sleep`], [`Execution::wait`]).

@@ -4,32 +4,13 @@
 
 use std::sync::Arc;
 
+use mangrove_arrow::Results;
 use mangrove_flow::NodeRuntime;
-use mangrove_graph::{Error, Numbers, Result, Value};
+use mangrove_graph::{Error, Result, Value};
 use mangrove_steps::{Meter, ObjectColumn, Rows, check_results, detach};
 use smol_str::SmolStr;
 
 use crate::options::Materialize;
-
-/// Some results of a query.
-pub(crate) enum ResultBatch {
-    /// Values, each with how many times it occurs.
-    Values(Vec<(Value, u64)>),
-    /// Maps.
-    Maps(ResultMaps),
-    /// Numbers of one type.
-    Numbers(Numbers),
-}
-
-/// Maps, by column.
-pub(crate) struct ResultMaps {
-    /// The number of maps.
-    pub len: usize,
-    /// The keys.
-    pub keys: Arc<[SmolStr]>,
-    /// By key, a value for each map; `None` if the map does not have the key.
-    pub columns: Vec<Vec<Option<Value>>>,
-}
 
 /// The results as columns; the rows again if they are values.
 pub(super) fn columns(
@@ -37,36 +18,33 @@ pub(super) fn columns(
     keys: Option<&Arc<[SmolStr]>>,
     runtime: &NodeRuntime<Rows>,
     materialize: Materialize,
-) -> Result<std::result::Result<ResultBatch, Rows>> {
+) -> Result<std::result::Result<Results, Rows>> {
     let computed = rows.take_computed();
     if computed.is_empty() {
         return Ok(match rows {
             Rows { objects: ObjectColumn::Numbers(numbers), bulk: None, .. } => {
-                Ok(ResultBatch::Numbers(numbers.into_numbers()))
+                Ok(Results::Numbers(numbers.into_numbers()))
             }
             other => Err(other),
         });
     }
     let keys = keys.cloned().ok_or_else(|| Error::bug("only results that are maps have computed columns"))?;
     let columns = computed.into_iter().map(|column| detached(column, runtime, materialize)).collect::<Result<_>>()?;
-    let maps = ResultMaps { len: rows.len(), keys, columns };
+    let len = rows.len();
     Ok(Ok(match rows.bulk {
-        None => ResultBatch::Maps(maps),
-        Some(bulk) => ResultBatch::Values(maps.into_values().zip(bulk).collect()),
+        None => Results::Maps { len, keys, columns },
+        Some(bulk) => Results::Values(maps(&keys, columns, len).zip(bulk).collect()),
     }))
 }
 
-impl ResultMaps {
-    /// The maps as values.
-    fn into_values(self) -> impl Iterator<Item = Value> {
-        let ResultMaps { len, keys, mut columns } = self;
-        (0..len).map(move |row| {
-            let entry = |(key, column): (&SmolStr, &mut Vec<Option<Value>>)| {
-                Some((Value::String(key.clone()), column.get_mut(row)?.take()?))
-            };
-            Value::map(keys.iter().zip(&mut columns).filter_map(entry).collect())
-        })
-    }
+/// The maps with these keys and columns.
+fn maps(keys: &[SmolStr], mut columns: Vec<Vec<Option<Value>>>, len: usize) -> impl Iterator<Item = Value> {
+    (0..len).map(move |row| {
+        let entry = |(key, column): (&SmolStr, &mut Vec<Option<Value>>)| {
+            Some((Value::String(key.clone()), column.get_mut(row)?.take()?))
+        };
+        Value::map(keys.iter().zip(&mut columns).filter_map(entry).collect())
+    })
 }
 
 /// A column whose elements are detached.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "arrow")]
+use mangrove_arrow::Results;
 use mangrove_graph::{Error, ErrorKind, Result, TraversalMetrics, Value};
 
 #[cfg(feature = "arrow")]
@@ -9,8 +11,6 @@ use super::execution::no_columns;
 use super::execution::{Execution, TurnOutcome};
 use super::helpers::shared_executors;
 use super::profile::ResultCounts;
-#[cfg(feature = "arrow")]
-use super::result_columns::ResultBatch;
 use crate::options::Materialize;
 
 /// The most units of work of a turn.
@@ -78,12 +78,12 @@ impl ResultStream {
 
     /// As [`ResultStream::next_batch`], after [`ResultStream::take_columns`].
     #[cfg(feature = "arrow")]
-    pub(crate) fn next_columns(&mut self) -> Result<Option<ResultBatch>> {
+    pub(crate) fn next_columns(&mut self) -> Result<Option<Results>> {
         if !self.ready.is_empty() {
-            return Ok(self.next_batch()?.map(ResultBatch::Values));
+            return Ok(self.next_batch()?.map(Results::Values));
         }
         Ok(match self.next_outcome()? {
-            TurnOutcome::Results(batch) => Some(ResultBatch::Values(batch)),
+            TurnOutcome::Results(batch) => Some(Results::Values(batch)),
             TurnOutcome::Columns(batch) => Some(batch),
             TurnOutcome::Complete | TurnOutcome::Yielded | TurnOutcome::Waiting => None,
         })
