@@ -2,8 +2,8 @@
 
 use mangrove_graph::{Direction, GraphView, KeyId, LabelFilter, LabelSetId};
 
-/// Cells and positions of a part of a phase, about: 0.1 ms of work.
-pub(crate) const PART_WORK: usize = 1 << 14;
+/// Cells and positions of a part of a phase, about: tens of microseconds of work.
+pub(crate) const PART_WORK: usize = 1 << 13;
 
 /// Which rows a projection has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

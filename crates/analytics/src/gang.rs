@@ -1,5 +1,8 @@
 //! One phase after another: numbered parts that a caller works on together with helpers that come and go.
 //!
+//! The parts of a phase are cut into as many *stretches* as there are threads. Each thread draws from its own stretch first, and then
+//! from those of the others. So from phase to phase a thread mostly works on the same parts, whose state is in its caches.
+//!
 //! ```text
 //! caller:   open the phase ──▶ draw parts until none is left ──▶ close it ──▶ wait for those inside ──▶ return
 //! helper:   enter ──▶ is a phase open? draw parts ──▶ leave
@@ -27,16 +30,15 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering, spin_loop, yield_now};
 /// helper's in the middle of a part.
 const LOOKS: usize = 2_000;
 
-/// The work of a phase: what is to be done for a part.
-pub(crate) type Work<'w> = dyn Fn(usize) + Sync + 'w;
+/// The work of a phase: what is to be done for a part, by a thread.
+pub(crate) type Work<'w> = dyn Fn(usize, usize) + Sync + 'w;
 
 /// A cache line of its own, since helpers that look whether a phase is open must not lose the line to those that draw parts.
 #[derive(Default)]
 #[repr(align(64))]
 struct Line<T>(T);
 
-/// What the caller and its helpers share.
-#[derive(Default)]
+/// What the caller and its helpers share. The caller is thread 0.
 pub(crate) struct Gang {
     /// The work of the open phase. Written by the caller while no phase is open and no helper is inside.
     work: UnsafeCell<Option<*const Work<'static>>>,
@@ -45,8 +47,8 @@ pub(crate) struct Gang {
     parts: AtomicUsize,
     /// Helpers that may use `work`.
     inside: Line<AtomicUsize>,
-    /// The next part to be drawn.
-    next: Line<AtomicUsize>,
+    /// Of each stretch, the next part to be drawn.
+    next: Box<[Line<AtomicUsize>]>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
@@ -57,14 +59,29 @@ unsafe impl Sync for Gang {}
 unsafe impl Send for Gang {}
 
 impl Gang {
+    /// For a caller and so many helpers.
+    pub(crate) fn new(helpers: usize) -> Self {
+        Gang {
+            work: UnsafeCell::default(),
+            is_open: AtomicBool::new(false),
+            parts: AtomicUsize::new(0),
+            inside: Line::default(),
+            next: (0..=helpers).map(|_| Line::default()).collect(),
+            panic: Mutex::default(),
+        }
+    }
+
     /// Runs a phase without helpers. Only one thread calls this or [`Gang::phase`] at a time.
     pub(crate) fn phase_alone(&self, parts: usize, work: &Work<'_>) {
         self.begin(parts);
-        self.draw(work);
+        while let Some(part) = self.next_part(0) {
+            work(part, 0);
+        }
     }
 
-    /// Runs a phase. `wake` is called when helpers may enter. A panic of any thread's work is the caller's.
-    pub(crate) fn phase(&self, parts: usize, work: &Work<'_>, wake: impl FnOnce()) {
+    /// Runs a phase. `between` is called before each part that the caller works on, when helpers may enter. A panic of any thread's work is the
+    /// caller's.
+    pub(crate) fn phase(&self, parts: usize, work: &Work<'_>, between: &mut dyn FnMut()) {
         let pointer = std::ptr::from_ref(work);
         // SAFETY: only the lifetime changes. No helper uses the pointer after this function (ALGO-1).
         let pointer = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(pointer) };
@@ -74,8 +91,10 @@ impl Gang {
         // Publishes the three.
         self.is_open.store(true, Ordering::SeqCst);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            wake();
-            self.draw(work);
+            while let Some(part) = self.next_part(0) {
+                between();
+                work(part, 0);
+            }
         }));
         if outcome.is_err() {
             self.leave_out_the_rest();
@@ -91,8 +110,9 @@ impl Gang {
         }
     }
 
-    /// Works on at most so many parts of the open phase. Returns on how many.
-    pub(crate) fn help(&self, most: usize) -> usize {
+    /// Works on parts of the open phase as a thread, until none is left or `is_enough` after a part. Returns on how many. Each helper is another
+    /// thread, from 1 on.
+    pub(crate) fn help(&self, thread: usize, is_enough: impl Fn() -> bool) -> usize {
         // Mostly no phase is open, and then a look changes nothing.
         if !self.is_open() {
             return 0;
@@ -103,14 +123,17 @@ impl Gang {
         if self.is_open.load(Ordering::SeqCst) {
             // SAFETY: the phase is open and this thread is inside, so the caller waits, and what the pointer points to lives.
             let work = unsafe { (*self.work.get()).map(|work| &*work) };
-            while let Some(work) = work.filter(|_| worked < most)
-                && let Some(part) = self.next_part()
+            while let Some(work) = work
+                && let Some(part) = self.next_part(thread)
             {
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(part))) {
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(part, thread))) {
                     self.panic.lock().get_or_insert(panic);
                     self.leave_out_the_rest();
                 }
                 worked += 1;
+                if is_enough() {
+                    break;
+                }
             }
         }
         self.inside.0.fetch_sub(1, Ordering::SeqCst);
@@ -124,27 +147,34 @@ impl Gang {
 
     /// Lets no further part of the phase be drawn.
     pub(crate) fn leave_out_the_rest(&self) {
-        self.next.0.store(self.parts.load(Ordering::Relaxed), Ordering::Relaxed);
+        let parts = self.parts.load(Ordering::Relaxed);
+        self.next.iter().for_each(|next| next.0.store(parts, Ordering::Relaxed));
     }
 
     fn begin(&self, parts: usize) {
-        self.next.0.store(0, Ordering::Relaxed);
         self.parts.store(parts, Ordering::Relaxed);
-    }
-
-    fn draw(&self, work: &Work<'_>) {
-        while let Some(part) = self.next_part() {
-            work(part);
+        for (stretch, next) in self.next.iter().enumerate() {
+            next.0.store(self.start(stretch, parts), Ordering::Relaxed);
         }
     }
 
-    fn next_part(&self) -> Option<usize> {
+    /// The first part of a stretch.
+    fn start(&self, stretch: usize, parts: usize) -> usize {
+        parts * stretch / self.next.len()
+    }
+
+    /// Draws a part: one of the thread's own stretch while it has some.
+    fn next_part(&self, thread: usize) -> Option<usize> {
         let parts = self.parts.load(Ordering::Relaxed);
-        // The check first: the counter must not overflow while helpers look for parts.
-        if self.next.0.load(Ordering::Relaxed) >= parts {
-            return None;
-        }
-        Some(self.next.0.fetch_add(1, Ordering::Relaxed)).filter(|part| *part < parts)
+        let stretches = (thread..self.next.len()).chain(0..thread);
+        stretches.into_iter().find_map(|stretch| {
+            let (next, end) = (&self.next[stretch].0, self.start(stretch + 1, parts));
+            // The check first: the counter must not overflow while helpers look for parts.
+            if next.load(Ordering::Relaxed) >= end {
+                return None;
+            }
+            Some(next.fetch_add(1, Ordering::Relaxed)).filter(|part| *part < end)
+        })
     }
 }
 
@@ -154,12 +184,14 @@ mod tests {
 
     /// Helpers that look for phases until the caller is through with all of them.
     fn with_helpers(count: usize, caller: impl FnOnce(&Gang)) {
-        let (gang, is_over) = (Gang::default(), AtomicBool::new(false));
+        let (gang, is_over) = (Gang::new(count), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            for _ in 0..count {
-                scope.spawn(|| {
+            for thread in 1..=count {
+                let (gang, is_over) = (&gang, &is_over);
+                scope.spawn(move || {
                     while !is_over.load(Ordering::SeqCst) {
-                        gang.help(3);
+                        let parts = AtomicUsize::new(0);
+                        gang.help(thread, || parts.fetch_add(1, Ordering::Relaxed) == 2);
                         std::thread::yield_now();
                     }
                 });
@@ -178,10 +210,10 @@ mod tests {
                 let parts = phase % 17;
                 let numbers: Vec<usize> = (0..parts).map(|part| part * phase).collect();
                 let found: Vec<AtomicUsize> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
-                let add = |part: usize| {
+                let add = |part: usize, _: usize| {
                     found[part].fetch_add(numbers[part] + 1, Ordering::Relaxed);
                 };
-                gang.phase(parts, &add, || ());
+                gang.phase(parts, &add, &mut || ());
                 assert!(found.iter().zip(&numbers).all(|(found, number)| found.load(Ordering::Relaxed) == number + 1));
             }
         });
@@ -191,14 +223,14 @@ mod tests {
     fn a_panic_of_any_thread_is_the_callers_and_the_gang_goes_on() {
         with_helpers(2, |gang| {
             for _ in 0..20 {
-                let work = |part: usize| assert!(part != 7, "the seventh part");
-                let caught = catch_unwind(AssertUnwindSafe(|| gang.phase(20, &work, || ())));
+                let work = |part: usize, _: usize| assert!(part != 7, "the seventh part");
+                let caught = catch_unwind(AssertUnwindSafe(|| gang.phase(20, &work, &mut || ())));
                 assert!(caught.is_err());
                 let done = AtomicUsize::new(0);
-                let count = |_| {
+                let count = |_: usize, _: usize| {
                     done.fetch_add(1, Ordering::Relaxed);
                 };
-                gang.phase(9, &count, || ());
+                gang.phase(9, &count, &mut || ());
                 assert_eq!(done.into_inner(), 9);
             }
         });
@@ -218,13 +250,14 @@ mod models {
     fn no_work_runs_after_its_phase() {
         check_random(
             || {
-                let gang = Arc::new(Gang::default());
-                let helpers: Vec<_> = (0..2)
-                    .map(|_| {
+                let gang = Arc::new(Gang::new(2));
+                let helpers: Vec<_> = (1..=2)
+                    .map(|thread| {
                         let gang = gang.clone();
                         thread::spawn(move || {
                             for _ in 0..4 {
-                                gang.help(2);
+                                let parts = AtomicUsize::new(0);
+                                gang.help(thread, || parts.fetch_add(1, Ordering::Relaxed) == 1);
                             }
                         })
                     })
@@ -235,13 +268,13 @@ mod models {
                     let is_over = Arc::new(AtomicBool::new(false));
                     let runs: Arc<Vec<AtomicUsize>> = Arc::new((0..parts).map(|_| AtomicUsize::new(0)).collect());
                     let (over, run) = (is_over.clone(), runs.clone());
-                    works.push(Box::new(move |part| {
+                    works.push(Box::new(move |part, _| {
                         assert!(!over.load(Ordering::SeqCst), "work before its phase is over");
                         run[part].fetch_add(1, Ordering::SeqCst);
                         thread::yield_now();
                         assert!(!over.load(Ordering::SeqCst), "the phase waits for its work");
                     }));
-                    gang.phase(parts, &*works[works.len() - 1], || ());
+                    gang.phase(parts, &*works[works.len() - 1], &mut || ());
                     is_over.store(true, Ordering::SeqCst);
                     assert!(runs.iter().all(|runs| runs.load(Ordering::SeqCst) == 1), "each part once");
                 }

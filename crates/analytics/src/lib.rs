@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `gang`, `sync` | phases of numbered parts, which helpers may join; their primitives |
 //! | [`team`] | the threads that work on an algorithm |
+//! | `arrays` | arrays of an algorithm's state, which all threads fill and share |
 //! | [`numbering`] | positions of vertices: small dense numbers |
 //! | [`projection`], `page_rows`, `choice` | the neighbors of all vertices as positions; those of a page; which there are |
 //! | [`cache`], [`named`] | the projections that a database keeps; those with names |
@@ -30,6 +31,8 @@
 #![warn(missing_docs)]
 
 pub mod algorithm;
+#[allow(unsafe_code)]
+mod arrays;
 pub mod cache;
 mod choice;
 mod directory;

@@ -18,17 +18,25 @@ use crate::numbering::{NO_POSITION, Numbering, PageVertices, SLOTS};
 /// Where the cells begin: before them is the beginning of the row of each slot, and the end of the last one.
 const HEAD: usize = SLOTS + 1;
 
-/// The rows of a page in one direction, or in both.
+/// The rows of a page in one direction, or in both. It is small, so that the table of all pages is in the fastest cache.
 #[derive(Clone, Debug)]
 pub(crate) struct PageRows {
     /// Where the row of each slot begins in this array, where the last one ends, and then the rows: an array, so that a row
     /// is found by one look at the page.
     rows: Arc<[u32]>,
+    pub(crate) rest: Arc<Rest>,
+}
+
+/// What of the rows of a page is not read with each row.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
     /// The weights of the cells; empty without weights.
-    weights: Arc<[f64]>,
+    weights: Vec<f64>,
     /// The edges of the cells; empty if cells do not name them.
     edges: Arc<[EdgeId]>,
     pub(crate) of_weights: WeightFacts,
+    /// The sum of the squares of the lengths of all rows.
+    pub(crate) squares: u64,
 }
 
 /// Facts about weights.
@@ -49,12 +57,7 @@ impl WeightFacts {
 
 impl Default for PageRows {
     fn default() -> Self {
-        PageRows {
-            rows: [HEAD as u32; HEAD].into(),
-            weights: Arc::default(),
-            edges: Arc::default(),
-            of_weights: WeightFacts::default(),
-        }
+        PageRows { rows: [HEAD as u32; HEAD].into(), rest: Arc::default() }
     }
 }
 
@@ -86,18 +89,25 @@ impl PageRows {
     /// The weights of the row of a slot.
     #[inline]
     pub(crate) fn weights(&self, slot: usize) -> &[f64] {
-        self.of(slot, &self.weights)
+        self.of(slot, &self.rest.weights)
+    }
+
+    /// The row of a slot with its weights. Without weights, the second slice is empty.
+    #[inline]
+    pub(crate) fn weighted(&self, slot: usize) -> (&[u32], &[f64]) {
+        let (begin, end) = (self.rows[slot] as usize, self.rows[slot + 1] as usize);
+        (&self.rows[begin..end], self.rest.weights.get(begin - HEAD..end - HEAD).unwrap_or_default())
     }
 
     /// The edges of the row of a slot.
     #[inline]
     pub(crate) fn edges(&self, slot: usize) -> &[EdgeId] {
-        self.of(slot, &self.edges)
+        self.of(slot, &self.rest.edges)
     }
 
     /// The array of rows, and the edges of its cells: where the row of each slot begins, where the last one ends, and the cells.
     pub(crate) fn into_cells(self) -> (Arc<[u32]>, Arc<[EdgeId]>) {
-        (self.rows, self.edges)
+        (self.rows, self.rest.edges.clone())
     }
 
     /// The number of cells.
@@ -107,7 +117,10 @@ impl PageRows {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        (self.rows.len() * 4 + (self.weights.len() + self.edges.len()) * 8 + size_of::<Self>()) as u64
+        (self.rows.len() * 4
+            + (self.rest.weights.len() + self.rest.edges.len()) * 8
+            + size_of::<Self>()
+            + size_of::<Rest>()) as u64
     }
 }
 
@@ -196,36 +209,34 @@ impl<'a> PageReader<'a> {
             is_in_order &= piece.first >= end;
             end = piece.first + piece.count;
         }
+        let squares = begins.iter().map(|length| u64::from(*length) * u64::from(*length)).sum();
         let mut next = HEAD as u32;
         begins.iter_mut().for_each(|begin| next += std::mem::replace(begin, next));
         let names_edges = self.options.names_edges;
+        let of_weights = WeightFacts::of(weights);
         if is_in_order {
+            let edges = if names_edges { edges.iter().copied().collect() } else { Arc::default() };
             return Ok(PageRows {
                 rows: begins.iter().chain(&*cells).copied().collect(),
-                weights: weights.iter().copied().collect(),
-                edges: if names_edges { edges.iter().copied().collect() } else { Arc::default() },
-                of_weights: WeightFacts::of(weights),
+                rest: Arc::new(Rest { weights: weights.clone(), edges, of_weights, squares }),
             });
         }
-        let rows: Arc<[u32]> = std::iter::repeat_n(0, HEAD + cells.len()).collect();
-        let mut made = PageRows {
-            rows,
-            weights: std::iter::repeat_n(0.0, weights.len()).collect(),
-            edges: std::iter::repeat_n(EdgeId::from_bits(0), if names_edges { edges.len() } else { 0 }).collect(),
-            of_weights: WeightFacts::of(weights),
-        };
-        let rows = Arc::get_mut(&mut made.rows).expect("the array is new");
-        rows[..HEAD].copy_from_slice(&begins);
-        scatter(pieces, lengths, cells, &mut begins, rows);
+        let mut rows: Arc<[u32]> = std::iter::repeat_n(0, HEAD + cells.len()).collect();
+        let placed = Arc::get_mut(&mut rows).expect("the array is new");
+        placed[..HEAD].copy_from_slice(&begins);
+        scatter(pieces, lengths, cells, &mut begins, placed);
+        let mut placed_weights = vec![0.0; weights.len()];
         if !weights.is_empty() {
             place(&rows[..HEAD], &mut begins);
-            scatter(pieces, lengths, weights, &mut begins, Arc::get_mut(&mut made.weights).expect("the array is new"));
+            scatter(pieces, lengths, weights, &mut begins, &mut placed_weights);
         }
+        let mut placed_edges = vec![EdgeId::from_bits(0); if names_edges { edges.len() } else { 0 }];
         if names_edges {
             place(&rows[..HEAD], &mut begins);
-            scatter(pieces, lengths, edges, &mut begins, Arc::get_mut(&mut made.edges).expect("the array is new"));
+            scatter(pieces, lengths, edges, &mut begins, &mut placed_edges);
         }
-        Ok(made)
+        let rest = Rest { weights: placed_weights, edges: placed_edges.into(), of_weights, squares };
+        Ok(PageRows { rows, rest: Arc::new(rest) })
     }
 
     /// Walks over the lists of a page.

@@ -225,9 +225,17 @@ impl Projection {
         self.incoming.as_ref().unwrap_or(&self.out)
     }
 
+    /// The number of cells, and the sum of the squares of the lengths of all rows: of outgoing and of incoming rows.
+    pub(crate) fn cells_and_squares(&self) -> [u64; 2] {
+        let pages = self.out.iter().chain(self.incoming.iter().flatten());
+        pages.fold([0, 0], |[cells, squares], rows| {
+            [cells + rows.cell_count() as u64, squares.saturating_add(rows.rest.squares)]
+        })
+    }
+
     /// Facts about the weights of outgoing rows.
     pub fn weights(&self) -> WeightFacts {
-        let pages = self.out.iter().map(|rows| rows.of_weights);
+        let pages = self.out.iter().map(|rows| rows.rest.of_weights);
         pages.fold(WeightFacts::default(), |facts, of_page| WeightFacts {
             sum: facts.sum + of_page.sum,
             unfit: facts.unfit.or(of_page.unfit),
@@ -238,6 +246,12 @@ impl Projection {
     #[inline]
     pub fn outgoing_weights(&self, at: u32) -> &[f64] {
         self.out[at as usize / SLOTS].weights(at as usize % SLOTS)
+    }
+
+    /// [`Projection::outgoing`] and [`Projection::outgoing_weights`].
+    #[inline]
+    pub fn outgoing_weighted(&self, at: u32) -> (&[u32], &[f64]) {
+        self.out[at as usize / SLOTS].weighted(at as usize % SLOTS)
     }
 
     /// The weights of [`Projection::incoming`]; empty if there are none.

@@ -14,7 +14,8 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use mangrove_flow::schedule::{Executors, Task, TaskStatus, Tenant, Waker};
 use mangrove_flow::{Charge, QueryControl, QueryProgress};
@@ -23,17 +24,23 @@ use parking_lot::Mutex;
 
 use crate::gang::Gang;
 
-/// Parts that an executor works on in one turn: about a millisecond.
-const PARTS_A_TURN: usize = 8;
-/// How often an executor looks for the next phase before it sleeps: for tens of microseconds, as long as a caller needs
-/// between two phases, and as long as a sleeping thread takes to wake.
-const LOOKS: usize = 2_000;
+/// How long an executor works on parts in one turn.
+const TURN: Duration = Duration::from_millis(1);
+/// How long an executor looks for the next phase before it sleeps. Callers mostly need less between two phases, and to wake it takes the
+/// caller some microseconds, and the executor tens.
+const LOOKING: Duration = Duration::from_micros(200);
+/// How often an executor looks between two readings of the clock: about a microsecond.
+const LOOKS: usize = 32;
+/// How long a caller works on a phase alone before it wakes executors that sleep: most phases are over by then.
+const ALONE: Duration = Duration::from_micros(20);
 
 /// The threads that work on an algorithm.
 ///
 /// A team is used by one thread at a time, and a part cannot begin a phase.
 pub struct Team {
     shared: Arc<Shared>,
+    /// The number of helpers.
+    helpers: usize,
     control: Option<Arc<QueryControl>>,
     budget: MemoryBudget,
     /// Whether the progress is that of the parts of each phase.
@@ -44,7 +51,7 @@ pub struct Team {
 
 impl std::fmt::Debug for Team {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Team").field("helpers", &self.shared.helpers.lock().len()).finish_non_exhaustive()
+        f.debug_struct("Team").field("helpers", &self.helpers).finish_non_exhaustive()
     }
 }
 
@@ -52,7 +59,8 @@ impl Team {
     /// The caller alone.
     pub fn alone() -> Self {
         Team {
-            shared: Arc::default(),
+            shared: Arc::new(Shared::new(0)),
+            helpers: 0,
             control: None,
             budget: MemoryBudget::unlimited(),
             shows_parts: Cell::new(false),
@@ -62,12 +70,14 @@ impl Team {
 
     /// The caller, and up to `helpers` executors, which count for a tenant.
     pub fn with_executors(executors: &Executors, tenant: &Tenant, helpers: usize) -> Self {
-        let team = Team::alone();
-        for number in 0..helpers {
+        let mut team = Team::alone();
+        team.helpers = helpers;
+        team.shared = Arc::new(Shared::new(helpers));
+        for thread in 1..=helpers {
             let shared = team.shared.clone();
             executors.spawn_helper(tenant, |waker| {
                 shared.helpers.lock().push(Sleeper { waker, is_asleep: false });
-                Box::new(Helper { shared: shared.clone(), number })
+                Box::new(Helper { shared: shared.clone(), thread })
             });
         }
         team
@@ -148,7 +158,12 @@ impl Team {
 
     /// Returns true if other threads may work on a phase.
     pub(crate) fn has_helpers(&self) -> bool {
-        !self.shared.helpers.lock().is_empty()
+        self.helpers > 0
+    }
+
+    /// The most threads that work on a phase.
+    pub(crate) fn threads(&self) -> usize {
+        self.helpers + 1
     }
 
     /// Calls `work` with every number below `parts`, in any order and from several threads.
@@ -157,17 +172,23 @@ impl Team {
     ///
     /// If the query was cancelled or its time is over; then some parts were left out.
     pub fn for_parts(&self, parts: usize, work: impl Fn(usize) + Sync) -> Result<()> {
+        self.for_parts_by(parts, |part, _| work(part))
+    }
+
+    /// As [`Team::for_parts`]. `work` gets a number of its thread, too, which is below [`Team::threads`]: threads that work at the same time have
+    /// different ones.
+    pub(crate) fn for_parts_by(&self, parts: usize, work: impl Fn(usize, usize) + Sync) -> Result<()> {
         let failed: Mutex<Option<Error>> = Mutex::new(None);
         let (gang, control) = (&self.shared.gang, self.control.as_deref());
         let shown = self.progress().filter(|_| self.shows_parts.get());
         if let Some(progress) = shown {
             progress.restart(parts as u64);
         }
-        let checked = |part| {
+        let checked = |part, thread| {
             // The clock is read before each part: it is long compared with that.
             match control.map_or(Ok(()), QueryControl::check) {
                 Ok(()) => {
-                    work(part);
+                    work(part, thread);
                     if let Some(progress) = shown {
                         progress.add(1);
                     }
@@ -179,7 +200,17 @@ impl Team {
             }
         };
         match parts > 1 && self.has_helpers() {
-            true => gang.phase(parts, &checked, || self.shared.wake_all()),
+            true => {
+                let mut begin = None;
+                gang.phase(parts, &checked, &mut || {
+                    // Mostly none sleeps, and then the clock is not read.
+                    if self.shared.asleep.load(Ordering::Relaxed) > 0
+                        && begin.get_or_insert_with(Instant::now).elapsed() >= ALONE
+                    {
+                        self.shared.wake_all();
+                    }
+                });
+            }
             false => gang.phase_alone(parts, &checked),
         }
         failed.into_inner().map_or(Ok(()), Err)
@@ -266,11 +297,12 @@ impl Drop for Team {
 }
 
 /// What the caller and its helpers share.
-#[derive(Default)]
 struct Shared {
     gang: Gang,
     is_over: AtomicBool,
-    /// By the numbers of the helpers.
+    /// How many helpers sleep.
+    asleep: AtomicUsize,
+    /// By the numbers of the helpers' threads, from 1 on.
     helpers: Mutex<Vec<Sleeper>>,
 }
 
@@ -281,9 +313,19 @@ struct Sleeper {
 }
 
 impl Shared {
+    fn new(helpers: usize) -> Self {
+        Shared {
+            gang: Gang::new(helpers),
+            is_over: AtomicBool::new(false),
+            asleep: AtomicUsize::new(0),
+            helpers: Mutex::default(),
+        }
+    }
+
     fn wake_all(&self) {
         for helper in &mut *self.helpers.lock() {
             if std::mem::take(&mut helper.is_asleep) {
+                self.asleep.fetch_sub(1, Ordering::Relaxed);
                 helper.waker.wake();
             }
         }
@@ -293,28 +335,39 @@ impl Shared {
 /// An executor's part in a team.
 struct Helper {
     shared: Arc<Shared>,
-    number: usize,
+    /// The number of its thread in the gang.
+    thread: usize,
 }
 
 impl Task for Helper {
     fn run(&mut self, _: usize) -> TaskStatus {
-        let Shared { gang, is_over, helpers } = &*self.shared;
-        let (mut looks, mut worked) = (0, 0);
-        while looks < LOOKS {
-            if is_over.load(Ordering::SeqCst) {
-                return TaskStatus::Done;
+        let Shared { gang, is_over, asleep, helpers } = &*self.shared;
+        let begin = Instant::now();
+        let is_turn_over = || begin.elapsed() >= TURN;
+        let mut last_worked = begin;
+        loop {
+            for _ in 0..LOOKS {
+                if is_over.load(Ordering::SeqCst) {
+                    return TaskStatus::Done;
+                }
+                if gang.help(self.thread, is_turn_over) > 0 {
+                    last_worked = Instant::now();
+                    break;
+                }
+                std::hint::spin_loop();
             }
-            match gang.help(PARTS_A_TURN - worked) {
-                0 => looks += 1,
-                parts => (looks, worked) = (0, worked + parts),
-            }
-            if worked == PARTS_A_TURN {
+            if is_turn_over() {
                 return TaskStatus::Again;
             }
-            std::hint::spin_loop();
+            if last_worked.elapsed() >= LOOKING {
+                break;
+            }
         }
-        // A phase that opens after this wakes the helper; the look after it sees one that opened before.
-        helpers.lock()[self.number].is_asleep = true;
+        // A phase that opens after this wakes the helper if it lasts; the look after it sees one that opened before.
+        let mut helpers = helpers.lock();
+        helpers[self.thread - 1].is_asleep = true;
+        asleep.fetch_add(1, Ordering::SeqCst);
+        drop(helpers);
         match gang.is_open() || is_over.load(Ordering::SeqCst) {
             true => TaskStatus::Again,
             false => TaskStatus::Waiting,

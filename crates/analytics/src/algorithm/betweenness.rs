@@ -5,7 +5,14 @@
 //! over its levels adds up what depends on each vertex. Parallel edges are different paths.
 //!
 //! Both ways each vertex pulls: its paths from the level before it, and its dependency from the level after it, in the order of its row. And sources are
-//! added up in a fixed order. So the bits are the same for any number of threads. A level in which most of the graph is found is made *bottom up*, as in
+//! added up in a fixed order. So the bits are the same for any number of threads.
+//!
+//! Which neighbors are in that level, the sign of their numbers says: numbers of even levels are positive, and those of odd ones negative. When a vertex
+//! pulls its paths, its incoming edges come from the level before it, from its own, and from later ones, which have no numbers yet. When it
+//! pulls its dependency, its outgoing edges lead to the level after it, to its own, and to earlier ones, which have no numbers yet. So a
+//! look at a neighbor is one look into one array, and a sum has no branches.
+//!
+//! A level in which most of the graph is found is made *bottom up*, as in
 //! [`bfs`](super::bfs): the vertices that are not found yet look for the last level, and count their paths with the same
 //! look.
 //!
@@ -19,23 +26,25 @@
 //! a count is a mantissa and an exponent of two of its own: in one level there are counts of all sizes. The levels before it, and
 //! graphs without such a level, are counted in doubles.
 //!
-//! Work O(s · (n + m)); memory 40 bytes a position for each search of a round, and 8 more with exponents.
+//! Work O(s · (n + m)); memory 29 bytes a position for each search of a round, and 8 more with exponents.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use mangrove_graph::Result;
 
 use super::bfs::UNREACHED;
+use crate::arrays;
 use crate::projection::Projection;
 use crate::random::sample;
 use crate::team::Team;
+use crate::worklist::chunk;
 
 /// Searches of a round in a small graph.
 const ROUND: usize = 16;
 /// Positions and cells of a graph whose searches are parts of a phase: less than a millisecond each.
 const SMALL: u64 = 1 << 17;
 /// Vertices of a level that make a part of a phase.
-const LEVEL_PART: usize = 256;
+const LEVEL_PART: usize = 128;
 /// Bottom up is better from this part of what is left to look at on: it looks at all of it, and top down at the cells of two levels.
 const BOTTOM_UP: u64 = 3;
 /// 2⁹⁶⁰: with counts up to this, those of the next level are sums of fewer than 2⁶³ of them, and so below 2¹⁰²³.
@@ -87,9 +96,12 @@ pub fn of_sources(projection: &Projection, sources: &[u32], team: &Team) -> Resu
 fn scaled(projection: &Projection, sources: &[u32], mut scale: f64, team: &Team) -> Result<Vec<f64>> {
     let is_small = projection.positions() as u64 + projection.cell_count() <= SMALL;
     let round = if is_small { ROUND.min(sources.len()) } else { 1 };
-    let mut searches: Vec<Search> = (0..round).map(|_| Search::new(projection.positions())).collect();
+    let mut searches = (0..round).map(|_| Search::new(projection, team)).collect::<Result<Vec<Search>>>()?;
     team.count_in("sources", sources.len() as u64);
-    for sources in sources.chunks(round.max(1)) {
+    for (number, sources) in sources.chunks(round.max(1)).enumerate() {
+        if number > 0 {
+            searches[..sources.len()].iter_mut().for_each(Search::forget);
+        }
         if is_small {
             let each: Vec<_> = (0..sources.len()).map(|search| search..search + 1).collect();
             let done = team.map_slices(&each, &mut *searches, |part, search| {
@@ -99,33 +111,50 @@ fn scaled(projection: &Projection, sources: &[u32], mut scale: f64, team: &Team)
         } else {
             searches[0].run(projection, sources[0], team)?;
         }
-        searches[..sources.len()].iter_mut().for_each(Search::forget);
         team.advance(sources.len() as u64);
     }
     if !projection.is_directed() {
         scale /= 2.0;
     }
-    let sum = |at: u32| searches.iter().map(|search| get(&search.dependencies, at)).sum::<f64>() * scale;
-    Ok((0..projection.positions() as u32).map(sum).collect())
+    let sum = |at: usize| searches.iter().map(|search| f64::from_bits(search.dependencies[at])).sum::<f64>() * scale;
+    arrays::of_places(team, projection.positions(), sum)
 }
 
 /// The search from a source. Numbers are kept as bits: several threads write to them, each to its own positions.
 struct Search {
-    depths: Vec<AtomicU32>,
-    /// The number of shortest paths from the source; from the level `scaled_from` on, the mantissa of that number, from 1 to 2.
-    paths: Vec<AtomicU64>,
+    /// 1 for what was found.
+    is_found: Vec<u8>,
+    /// The number of shortest paths from the source; from the level `scaled_from` on, the mantissa of that number, from 1 to 2. With the sign of the level; 0
+    /// for what was not found.
+    paths: Vec<u64>,
     /// What that mantissa must be multiplied with, as an exponent of two: 0 before the level `scaled_from`. Empty until a search needs it.
-    exponents: Vec<AtomicU64>,
+    exponents: Vec<u64>,
     /// The first level whose counts have exponents.
     scaled_from: u32,
     /// What of all shortest paths from the source depends on each position, added up over the sources.
-    dependencies: Vec<AtomicU64>,
-    /// For each position, (1 + dependency) / `paths`: what each of its paths carries to the level before it, scaled as `paths` are.
-    shares: Vec<AtomicU64>,
+    dependencies: Vec<u64>,
+    /// For each position, (1 + dependency) / paths: what each of its paths carries to the level before it, scaled as `paths` are. With the sign of the
+    /// level; 0 before it is known.
+    shares: Vec<u64>,
     /// What was found, level by level.
     order: Vec<u32>,
     /// Where levels begin in `order`, and the end of the last one.
     levels: Vec<usize>,
+}
+
+/// The arrays of a search, while several threads write to them.
+struct Shared<'a> {
+    is_found: &'a [AtomicU8],
+    paths: &'a [AtomicU64],
+    exponents: &'a [AtomicU64],
+    scaled_from: u32,
+    dependencies: &'a [AtomicU64],
+    shares: &'a [AtomicU64],
+}
+
+/// The sign of the numbers of a level.
+fn sign(depth: u32) -> f64 {
+    if depth.is_multiple_of(2) { 1.0 } else { -1.0 }
 }
 
 fn get(numbers: &[AtomicU64], at: u32) -> f64 {
@@ -170,64 +199,90 @@ impl Level {
 }
 
 impl Search {
-    fn new(positions: usize) -> Self {
-        let zeros = || (0..positions).map(|_| AtomicU64::new(0)).collect();
-        Search {
-            depths: (0..positions).map(|_| AtomicU32::new(UNREACHED)).collect(),
-            paths: zeros(),
+    fn new(projection: &Projection, team: &Team) -> Result<Self> {
+        let positions = projection.positions();
+        Ok(Search {
+            is_found: arrays::filled(team, positions, 0)?,
+            paths: arrays::filled(team, positions, 0)?,
             exponents: Vec::new(),
             scaled_from: UNREACHED,
-            dependencies: zeros(),
-            shares: zeros(),
+            dependencies: arrays::filled(team, positions, 0)?,
+            shares: arrays::filled(team, positions, 0)?,
             order: Vec::new(),
             levels: Vec::new(),
-        }
+        })
     }
 
-    fn depth(&self, at: u32) -> u32 {
-        self.depths[at as usize].load(Ordering::Relaxed)
+    /// The arrays, for several threads.
+    fn shared(&mut self) -> Shared<'_> {
+        Shared {
+            is_found: arrays::shared(&mut self.is_found),
+            paths: arrays::shared(&mut self.paths),
+            exponents: arrays::shared(&mut self.exponents),
+            scaled_from: self.scaled_from,
+            dependencies: arrays::shared(&mut self.dependencies),
+            shares: arrays::shared(&mut self.shares),
+        }
     }
 
     fn run(&mut self, projection: &Projection, source: u32, team: &Team) -> Result<()> {
-        self.depths[source as usize].store(0, Ordering::Relaxed);
-        set(&self.paths, source, 1.0);
-        (self.order, self.levels) = (vec![source], vec![0]);
+        self.is_found[source as usize] = 1;
+        self.paths[source as usize] = sign(0).to_bits();
+        let (mut order, mut levels) = (vec![source], vec![0]);
         let mut left = projection.cell_count();
         let (mut level, mut cells) = (0..1, u64::from(projection.out_degree(source)));
         while !level.is_empty() {
-            self.levels.push(level.end);
-            let depth = self.levels.len() as u32 - 1;
+            levels.push(level.end);
+            let depth = levels.len() as u32 - 1;
             let bottom_up = cells > (left + projection.positions() as u64) / BOTTOM_UP;
             left = left.saturating_sub(cells);
             let next = match bottom_up {
-                true => self.bottom_up(projection, depth, team)?,
-                false => self.top_down(projection, &self.order[level.clone()], depth, team)?,
+                true => self.shared().bottom_up(projection, depth, team)?,
+                false => self.shared().top_down(projection, &order[level.clone()], depth, team)?,
             };
             if next.paths >= LARGE {
                 self.scaled_from = depth + 1;
-                self.exponents.resize_with(self.paths.len(), AtomicU64::default);
+                self.exponents.resize(self.paths.len(), 0);
             }
             level = level.end..level.end + next.found.len();
             cells = next.cells;
-            self.order.extend(next.found);
+            order.extend_from_slice(&next.found);
         }
-        self.walk_back(projection, team)
+        self.shared().walk_back(projection, &order, &levels, team)?;
+        (self.order, self.levels) = (order, levels);
+        Ok(())
     }
 
-    /// Counts the paths to a position at a depth. Returns the count as it is kept; if it is 0, it is not kept.
+    /// Makes ready for the next source.
+    fn forget(&mut self) {
+        for at in self.order.drain(..) {
+            self.is_found[at as usize] = 0;
+            (self.paths[at as usize], self.shares[at as usize]) = (0, 0);
+            if self.scaled_from != UNREACHED {
+                self.exponents[at as usize] = 0;
+            }
+        }
+        self.scaled_from = UNREACHED;
+    }
+}
+
+impl Shared<'_> {
+    /// Counts the paths to a position at a depth. Returns the count as it is kept, without its sign; if it is 0, it is not kept.
+    #[inline]
     fn count_paths(&self, projection: &Projection, at: u32, depth: u32) -> f64 {
-        let of_last_level = projection.incoming(at).iter().filter(|other| self.depth(**other) == depth - 1);
+        let (row, of_last_level) = (projection.incoming(at), sign(depth - 1));
         if depth < self.scaled_from {
-            let paths = of_last_level.map(|other| get(&self.paths, *other)).sum();
+            let paths = sum_of_level(row, self.paths, of_last_level);
             if paths > 0.0 {
-                set(&self.paths, at, paths);
+                set(self.paths, at, paths * sign(depth));
             }
             return paths;
         }
-        let Some(largest) = of_last_level.clone().map(|other| self.exponent(*other)).max() else { return 0.0 };
-        let scaled = |other: &u32| get(&self.paths, *other) * power(largest - self.exponent(*other));
-        let (mantissa, exponent) = split(of_last_level.map(scaled).sum());
-        set(&self.paths, at, mantissa);
+        let last = row.iter().filter(|other| get(self.paths, **other) * of_last_level > 0.0);
+        let Some(largest) = last.clone().map(|other| self.exponent(*other)).max() else { return 0.0 };
+        let scaled = |other: &u32| get(self.paths, *other).abs() * power(largest - self.exponent(*other));
+        let (mantissa, exponent) = split(last.map(scaled).sum());
+        set(self.paths, at, mantissa * sign(depth));
         self.exponents[at as usize].store(largest + exponent, Ordering::Relaxed);
         mantissa
     }
@@ -241,15 +296,13 @@ impl Search {
         if last.len() <= LEVEL_PART || !team.has_helpers() {
             return self.top_down_alone(projection, last, depth, team);
         }
-        let part_of = |part: usize, all: usize| part * LEVEL_PART..all.min((part + 1) * LEVEL_PART);
         let found = team.map_parts(last.len().div_ceil(LEVEL_PART), |part| {
-            let mut found = Vec::new();
-            for &at in &last[part_of(part, last.len())] {
+            let mut found = Vec::with_capacity(LEVEL_PART);
+            for &at in chunk(last, part, LEVEL_PART) {
                 for &other in projection.outgoing(at) {
-                    let place = &self.depths[other as usize];
-                    if place.load(Ordering::Relaxed) == UNREACHED
-                        && place.compare_exchange(UNREACHED, depth, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-                    {
+                    let place = &self.is_found[other as usize];
+                    // A plain look first: most neighbors were found, and an exchange takes the line from others.
+                    if place.load(Ordering::Relaxed) == 0 && place.swap(1, Ordering::Relaxed) == 0 {
                         found.push(other);
                     }
                 }
@@ -259,55 +312,58 @@ impl Search {
         let found = found.concat();
         let parts = team.map_parts(found.len().div_ceil(LEVEL_PART), |part| {
             let mut level = Level::default();
-            for &at in &found[part_of(part, found.len())] {
-                level.paths = level.paths.max(self.count_paths(projection, at, depth));
-                level.cells += u64::from(projection.out_degree(at));
-            }
+            self.count_level(projection, chunk(&found, part, LEVEL_PART), depth, &mut level);
             level
         })?;
         Ok(Level { found, ..Level::put_together(parts) })
     }
 
-    /// As [`Search::top_down`], with this thread only: without atomic exchanges.
+    /// As [`Shared::top_down`], with this thread only: without atomic exchanges.
     fn top_down_alone(&self, projection: &Projection, last: &[u32], depth: u32, team: &Team) -> Result<Level> {
-        let mut level = Level::default();
+        let mut found = Vec::with_capacity(last.len() * 2);
         for part in last.chunks(LEVEL_PART) {
             team.check()?;
             for &at in part {
                 for &other in projection.outgoing(at) {
-                    let place = &self.depths[other as usize];
-                    if place.load(Ordering::Relaxed) == UNREACHED {
-                        place.store(depth, Ordering::Relaxed);
-                        level.found.push(other);
+                    let place = &self.is_found[other as usize];
+                    if place.load(Ordering::Relaxed) == 0 {
+                        place.store(1, Ordering::Relaxed);
+                        found.push(other);
                     }
                 }
             }
         }
-        for part in level.found.chunks(LEVEL_PART) {
+        let mut level = Level::default();
+        for part in found.chunks(LEVEL_PART) {
             team.check()?;
-            for &at in part {
-                level.paths = level.paths.max(self.count_paths(projection, at, depth));
-                level.cells += u64::from(projection.out_degree(at));
-            }
+            self.count_level(projection, part, depth, &mut level);
         }
-        Ok(level)
+        Ok(Level { found, ..level })
     }
 
-    /// As [`Search::top_down`], from what is not found yet.
+    /// Counts the paths to some positions of a level.
+    fn count_level(&self, projection: &Projection, found: &[u32], depth: u32, level: &mut Level) {
+        for &at in found {
+            level.paths = level.paths.max(self.count_paths(projection, at, depth));
+            level.cells += u64::from(projection.out_degree(at));
+        }
+    }
+
+    /// As [`Shared::top_down`], from what is not found yet.
     fn bottom_up(&self, projection: &Projection, depth: u32, team: &Team) -> Result<Level> {
         let parts = projection.parts();
         let found = team.map_parts(parts.len(), |part| {
             let mut level = Level::default();
             for at in parts[part].clone() {
-                let at = at as u32;
-                if self.depth(at) == UNREACHED {
-                    let paths = self.count_paths(projection, at, depth);
-                    if paths > 0.0 {
-                        self.depths[at as usize].store(depth, Ordering::Relaxed);
-                        level.found.push(at);
-                        level.cells += u64::from(projection.out_degree(at));
-                        level.paths = level.paths.max(paths);
-                    }
+                if self.is_found[at].load(Ordering::Relaxed) != 0 {
+                    continue;
+                }
+                let paths = self.count_paths(projection, at as u32, depth);
+                if paths > 0.0 {
+                    self.is_found[at].store(1, Ordering::Relaxed);
+                    level.found.push(at as u32);
+                    level.cells += u64::from(projection.out_degree(at as u32));
+                    level.paths = level.paths.max(paths);
                 }
             }
             level
@@ -316,41 +372,42 @@ impl Search {
     }
 
     /// Adds up what depends on each position, from the last level to the one after the source.
-    fn walk_back(&mut self, projection: &Projection, team: &Team) -> Result<()> {
-        let this = &*self;
-        for depth in (1..this.levels.len() - 1).rev() {
-            let level = &this.order[this.levels[depth]..this.levels[depth + 1]];
-            let is_next_scaled = depth as u32 + 1 >= this.scaled_from;
+    fn walk_back(&self, projection: &Projection, order: &[u32], levels: &[usize], team: &Team) -> Result<()> {
+        for depth in (1..levels.len() as u32 - 1).rev() {
+            let level = &order[levels[depth as usize]..levels[depth as usize + 1]];
+            let (of_next_level, is_next_scaled) = (sign(depth + 1), depth + 1 >= self.scaled_from);
             team.for_parts(level.len().div_ceil(LEVEL_PART), |part| {
-                let begin = part * LEVEL_PART;
-                for &at in &level[begin..level.len().min(begin + LEVEL_PART)] {
-                    let next = projection.outgoing(at).iter().filter(|other| this.depth(**other) == depth as u32 + 1);
+                for &at in chunk(level, part, LEVEL_PART) {
+                    let row = projection.outgoing(at);
                     let carried: f64 = match is_next_scaled {
-                        false => next.map(|other| get(&this.shares, *other)).sum(),
+                        false => sum_of_level(row, self.shares, of_next_level),
                         // No vertex has fewer paths than one before it.
                         true => {
-                            let own = this.exponent(at);
-                            next.map(|other| get(&this.shares, *other) * power(this.exponent(*other) - own)).sum()
+                            let own = self.exponent(at);
+                            let next = row.iter().filter(|other| get(self.shares, **other) * of_next_level > 0.0);
+                            let scaled =
+                                |other: &u32| get(self.shares, *other).abs() * power(self.exponent(*other) - own);
+                            next.map(scaled).sum()
                         }
                     };
-                    let paths = get(&this.paths, at);
-                    let dependency = paths * carried;
-                    set(&this.dependencies, at, get(&this.dependencies, at) + dependency);
-                    set(&this.shares, at, (1.0 + dependency) / paths);
+                    // With the sign of this level, as the share is kept.
+                    let paths = get(self.paths, at);
+                    let dependency = paths.abs() * carried;
+                    set(self.dependencies, at, get(self.dependencies, at) + dependency);
+                    set(self.shares, at, (1.0 + dependency) / paths);
                 }
             })?;
         }
         Ok(())
     }
+}
 
-    /// Makes ready for the next source.
-    fn forget(&mut self) {
-        for at in self.order.drain(..) {
-            *self.depths[at as usize].get_mut() = UNREACHED;
-            if self.scaled_from != UNREACHED {
-                *self.exponents[at as usize].get_mut() = 0;
-            }
-        }
-        self.scaled_from = UNREACHED;
+/// The sum of the numbers of those of a row whose sign is that of a level, in the order of the row.
+#[inline]
+fn sum_of_level(row: &[u32], numbers: &[AtomicU64], sign: f64) -> f64 {
+    let mut sum = 0.0;
+    for other in row {
+        sum += (get(numbers, *other) * sign).max(0.0);
     }
+    sum
 }

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use mangrove_graph::Result;
 
+use crate::arrays;
 use crate::projection::Projection;
 use crate::team::Team;
 
@@ -66,7 +67,8 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
         Follow::Outgoing => projection.outgoing(at),
         Follow::Incoming => projection.incoming(at),
     };
-    let depths: Vec<AtomicU32> = (0..projection.positions()).map(|_| AtomicU32::new(UNREACHED)).collect();
+    let mut found = arrays::filled(team, projection.positions(), UNREACHED)?;
+    let depths = arrays::shared(&mut found);
     let mut frontier = vec![source];
     depths[source as usize].store(0, Ordering::Relaxed);
     let mut next = Vec::new();
@@ -75,12 +77,14 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
     // The cells of a frontier, if they are as many for each vertex as in the level before.
     let mut expected = u64::MAX;
     while !frontier.is_empty() && depth < depth_max {
-        let of_frontier = match expected < left / (ALPHA * ESTIMATED) {
+        // Bottom up, each vertex is looked at, and cells of those without a depth.
+        let limit = (left + projection.positions() as u64) / ALPHA;
+        let of_frontier = match expected < limit / ESTIMATED {
             true => expected,
             false => frontier.iter().map(|at| forward(*at).len() as u64).sum(),
         };
-        if of_frontier > left / ALPHA {
-            frontier = bottom_up(projection, &depths, follow, frontier, (&mut depth, depth_max), team)?;
+        if of_frontier > limit {
+            frontier = bottom_up(projection, depths, follow, frontier, (&mut depth, depth_max), team)?;
             expected = u64::MAX;
             continue;
         }
@@ -106,7 +110,7 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
             }
         } else {
             let length = frontier.len().div_ceil(parts);
-            let found = team.map_parts(parts, |part| {
+            let reached = team.map_parts(parts, |part| {
                 let begin = (part * length).min(frontier.len());
                 let (mut cells, mut found) = (0, Vec::new());
                 for at in &frontier[begin..frontier.len().min(begin + length)] {
@@ -125,7 +129,7 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
                 (cells, found)
             })?;
             next.clear();
-            for (of_part, found) in &found {
+            for (of_part, found) in &reached {
                 cells += of_part;
                 next.extend_from_slice(found);
             }
@@ -134,7 +138,7 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
         expected = cells / frontier.len() as u64 * next.len() as u64 + next.len() as u64;
         std::mem::swap(&mut frontier, &mut next);
     }
-    Ok(depths.into_iter().map(AtomicU32::into_inner).collect())
+    Ok(found)
 }
 
 /// The parent of every position, from the depths that a search has found; [`UNREACHED`] for the source, and for positions

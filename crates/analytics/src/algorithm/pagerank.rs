@@ -20,12 +20,13 @@
 //! What limits the speed are reads of what the neighbors pass on, which lie anywhere. In single precision they take half as much
 //! of the caches.
 //!
-//! Work O(n + m) a round; memory 40 bytes a position, half of it in single precision, and 8 more with sources.
+//! Work O(n + m) a round; memory 48 bytes a position, 28 in single precision, and 8 more with sources or with weights.
 
-use std::ops::{Add, AddAssign, Mul};
+use std::ops::{Add, AddAssign, Mul, Sub};
 
 use mangrove_graph::{Error, Result};
 
+use crate::arrays;
 use crate::projection::Projection;
 use crate::team::Team;
 
@@ -139,7 +140,9 @@ pub fn run_from(projection: &Projection, mut first: Vec<f64>, options: &PageRank
 }
 
 /// A number that a vertex passes on.
-trait Passed: Copy + Default + PartialEq + Send + Sync + AddAssign + Add<Output = Self> + Mul<Output = Self> {
+trait Passed:
+    Copy + Default + PartialEq + Send + Sync + AddAssign + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
+{
     fn of(number: f64) -> Self;
     fn double(self) -> f64;
 }
@@ -197,19 +200,25 @@ fn walk<P: Passed>(
         None if numbering.exists(at as u32) => of_each,
         None => 0.0,
     };
-    let leaving = if weighted { weight_sums(projection, team)? } else { degrees(projection, team)? };
-    let state = |(at, leaving): (usize, &f64)| State {
-        rank: P::of(first.map_or_else(|| start(at), |first| first[at])),
-        start: P::of(start(at)),
-        share: P::of(if *leaving > 0.0 { 1.0 / leaving } else { 0.0 }),
+    let weights = weighted.then(|| weight_sums(projection, team)).transpose()?;
+    let state = |at: usize| {
+        let leaving = match &weights {
+            Some(weights) => weights[at],
+            None => f64::from(projection.out_degree(at as u32)),
+        };
+        State {
+            rank: P::of(first.map_or_else(|| start(at), |first| first[at])),
+            start: P::of(start(at)),
+            share: P::of(if leaving > 0.0 { 1.0 / leaving } else { 0.0 }),
+        }
     };
-    let mut states: Vec<State<P>> = leaving.iter().enumerate().map(state).collect();
-    drop(leaving);
+    let positions = projection.positions();
+    let mut states: Vec<State<P>> = arrays::of_places(team, positions, state)?;
     // What each position passes on along an edge of weight 1.
-    let mut passed: Vec<P> = states.iter().map(|state| state.rank * state.share).collect();
-    let mut next = vec![P::default(); projection.positions()];
+    let mut passed: Vec<P> = arrays::of_places(team, positions, |at| states[at].rank * states[at].share)?;
+    let mut next = arrays::filled(team, positions, P::default())?;
     let is_spread = dangling == Dangling::Spread;
-    let mut lost: f64 = states.iter().map(State::lost).sum();
+    let mut lost: f64 = if is_spread { states.iter().map(State::lost).sum() } else { 0.0 };
     let mut found = Ranks { ranks: Vec::new(), rounds: 0, change: f64::INFINITY };
     team.count_in("rounds", u64::from(rounds));
     while found.rounds < rounds && found.change > tolerance {
@@ -218,20 +227,23 @@ fn walk<P: Passed>(
         let sums = team.map_slices(parts, (&mut *states, &mut *next), |part, (states, next)| {
             let (mut change, mut lost) = (0.0, 0.0);
             let mut places = states.iter_mut().zip(next);
-            projection.each_incoming(parts[part].clone(), |at, row| {
+            let mut pulled = |pulled: P| {
                 let Some((state, next)) = places.next() else { return };
-                let pulled = match weighted {
-                    true => pull_weighted(row, projection.incoming_weights(at as u32), &passed),
-                    false => pull(row, &passed),
-                };
                 let rank = begun * state.start + followed * pulled;
-                change += (rank.double() - state.rank.double()).abs();
+                change += (rank - state.rank).double().abs();
                 state.rank = rank;
                 *next = rank * state.share;
                 if is_spread {
                     lost += state.lost();
                 }
-            });
+            };
+            let (range, passed) = (parts[part].clone(), &*passed);
+            match weighted {
+                true => projection.each_incoming(range, |at, row| {
+                    pulled(pull_weighted(row, projection.incoming_weights(at as u32), passed));
+                }),
+                false => projection.each_incoming(range, |_, row| pulled(pull(row, passed))),
+            }
             (change, lost)
         })?;
         // In the order of the parts (ALGO-2).
@@ -242,10 +254,12 @@ fn walk<P: Passed>(
         std::mem::swap(&mut passed, &mut next);
     }
     drop((passed, next));
-    Ok(Ranks { ranks: states.iter().map(|state| state.rank.double()).collect(), ..found })
+    found.ranks = arrays::of_places(team, positions, |at| states[at].rank.double())?;
+    Ok(found)
 }
 
 /// What a round reads and writes of a position itself.
+#[derive(Clone, Copy)]
 struct State<P> {
     rank: P,
     /// The part of all walks that begin here. 0 for holes.
@@ -260,19 +274,6 @@ impl<P: Passed> State<P> {
     fn lost(&self) -> f64 {
         if self.share == P::default() { self.rank.double() } else { 0.0 }
     }
-}
-
-/// The length of each row.
-fn degrees(projection: &Projection, team: &Team) -> Result<Vec<f64>> {
-    let parts = projection.parts();
-    let mut degrees = vec![0.0; projection.positions()];
-    team.map_slices(parts, &mut *degrees, |part, degrees| {
-        let mut places = degrees.iter_mut();
-        projection.each_outgoing(parts[part].clone(), |_, row| {
-            places.next().into_iter().for_each(|place| *place = row.len() as f64);
-        });
-    })?;
-    Ok(degrees)
 }
 
 /// The sum of the weights of each row.

@@ -16,11 +16,12 @@
 //!
 //! Work O(m^1.5); memory 32 bytes a position, 4 more for each thread, and 6 a cell of an undirected projection.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use mangrove_graph::Result;
 use parking_lot::Mutex;
 
+use crate::arrays;
 use crate::projection::Projection;
 use crate::ranked::{Keep, RankedRows};
 use crate::simple::{MarksPool, SimpleRows};
@@ -41,41 +42,55 @@ pub struct Triangles {
     pub total: u64,
 }
 
-/// Counts the triangles.
+/// Counts the triangles of each vertex, and of the graph.
 ///
 /// # Errors
 ///
 /// If the query of the team has ended.
 pub fn run(projection: &Projection, team: &Team) -> Result<Triangles> {
-    let of_positions = match is_even(projection, team)? {
-        true => in_place(projection, team)?,
-        false => sums(&RankedRows::of(&SimpleRows::of(projection, true, team)?, Keep::Higher, team)?, |_| 1, team)?,
-    };
-    // Parts would make no difference: this is a small part of the time.
-    let total = of_positions.iter().sum::<u64>() / 3;
+    if !is_even(projection) {
+        let of_positions = sums(&ranked(projection, team)?, |_| 1, team)?;
+        // Parts would make no difference: this is a small part of the time.
+        let total = of_positions.iter().sum::<u64>() / 3;
+        return Ok(Triangles { of_positions, total });
+    }
+    let mut of_positions = arrays::filled(team, projection.positions(), 0)?;
+    let total = in_place(projection, adding_to(&mut of_positions), team)?;
     Ok(Triangles { of_positions, total })
 }
 
+/// Counts the triangles of the graph: as [`run`], without an array of those of each vertex.
+///
+/// # Errors
+///
+/// As those of [`run`].
+pub fn total(projection: &Projection, team: &Team) -> Result<u64> {
+    match is_even(projection) {
+        true => in_place(projection, |_, _| (), team),
+        false => each_sum(&ranked(projection, team)?, |_| 1, |_, _| (), team),
+    }
+}
+
+fn ranked(projection: &Projection, team: &Team) -> Result<RankedRows> {
+    RankedRows::of(&SimpleRows::of(projection, true, team)?, Keep::Higher, team)
+}
+
+/// Adds numbers to those of positions. Several threads add whole numbers in any order (ALGO-2).
+fn adding_to(numbers: &mut [u64]) -> impl Fn(u32, u64) + Sync {
+    let numbers = arrays::shared(numbers);
+    move |at, number| {
+        if number > 0 {
+            numbers[at as usize].fetch_add(number, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Returns true if the degrees are so even that rows stay in place.
-fn is_even(projection: &Projection, team: &Team) -> Result<bool> {
-    let parts = projection.parts();
+fn is_even(projection: &Projection) -> bool {
     // The square of a sum of two is at most twice the sum of the squares.
     let directions = if projection.is_directed() { 2 } else { 1 };
-    let of_parts = team.map_parts(parts.len(), |part| {
-        let (mut cells, mut looks) = (0, 0_u64);
-        let mut count = |_: usize, row: &[u32]| {
-            let degree = row.len() as u64;
-            (cells, looks) = (cells + degree, looks.saturating_add(degree.saturating_mul(degree * directions)));
-        };
-        projection.each_outgoing(parts[part].clone(), &mut count);
-        if projection.is_directed() {
-            projection.each_incoming(parts[part].clone(), &mut count);
-        }
-        (cells, looks)
-    })?;
-    let (cells, looks): (Vec<u64>, Vec<u64>) = of_parts.into_iter().unzip();
-    let looks = looks.into_iter().fold(0, u64::saturating_add);
-    Ok(looks <= cells.into_iter().sum::<u64>().saturating_mul(LOOKS_A_CELL))
+    let [cells, squares] = projection.cells_and_squares();
+    squares.saturating_mul(directions) <= cells.saturating_mul(LOOKS_A_CELL)
 }
 
 /// The incoming rows of a position that its outgoing ones do not have.
@@ -96,13 +111,15 @@ impl Few {
     #[inline]
     fn of(at: u32, rows: [&[u32]; 2]) -> Self {
         let (mut known, mut count) = ([at; 2], 0);
-        for &other in rows.into_iter().flatten() {
-            if other < at && other != known[0] && other != known[1] {
-                if count == 2 {
-                    return Few::More;
+        for row in rows {
+            for &other in row {
+                if other < at && other != known[0] && other != known[1] {
+                    if count == 2 {
+                        return Few::More;
+                    }
+                    known[count] = other;
+                    count += 1;
                 }
-                known[count] = other;
-                count += 1;
             }
         }
         if count < 2 { Few::None } else { Few::Two(known[0], known[1]) }
@@ -127,7 +144,14 @@ impl Before {
     #[inline]
     fn fill(&mut self, at: u32, rows: [&[u32]; 2]) {
         self.members.clear();
-        rows.into_iter().for_each(|row| self.members.extend(row.iter().filter(|other| **other < at)));
+        for row in rows {
+            self.members.reserve(row.len());
+            for &other in row {
+                if other < at {
+                    self.members.push(other);
+                }
+            }
+        }
         self.members.sort_unstable();
         self.members.dedup();
         if self.members.len() > FEW {
@@ -149,19 +173,14 @@ impl Before {
     }
 }
 
-/// The triangles of every position, from the rows as they are.
-fn in_place(projection: &Projection, team: &Team) -> Result<Vec<u64>> {
-    let counts: Vec<AtomicU64> = (0..projection.positions()).map(|_| AtomicU64::new(0)).collect();
-    // Several threads add whole numbers in any order (ALGO-2).
-    let add = |at: u32, count: u64| {
-        if count > 0 {
-            counts[at as usize].fetch_add(count, Ordering::Relaxed);
-        }
-    };
+/// Finds triangles in the rows as they are. Calls `add` with each vertex of a triangle, and with a number of its triangles. Returns the number
+/// of all triangles.
+fn in_place(projection: &Projection, add: impl Fn(u32, u64) + Sync, team: &Team) -> Result<u64> {
     // As many sets as threads have worked at the same time.
     let sets: Mutex<Vec<Before>> = Mutex::default();
     let parts = projection.parts();
-    team.for_parts(parts.len(), |part| {
+    let found = team.map_parts(parts.len(), |part| {
+        let mut found = 0;
         let set = sets.lock().pop();
         let mut set = set.unwrap_or_else(|| Before::new(projection.positions()));
         projection.each_outgoing(parts[part].clone(), |at, row| {
@@ -173,6 +192,7 @@ fn in_place(projection: &Projection, team: &Team) -> Result<Vec<u64>> {
                     let rows = [projection.outgoing(other), incoming(projection, other)];
                     if rows.into_iter().any(|row| row.contains(&one)) {
                         [one, other, at].into_iter().for_each(|vertex| add(vertex, 1));
+                        found += 1;
                     }
                     return;
                 }
@@ -183,8 +203,9 @@ fn in_place(projection: &Projection, team: &Team) -> Result<Vec<u64>> {
             for member in 1..set.members.len() {
                 let (member, mut of_member) = (set.members[member], 0);
                 for row in [projection.outgoing(member), incoming(projection, member)] {
-                    for &other in row.iter().filter(|other| **other < member) {
-                        if let Some(place) = set.place(other)
+                    for &other in row {
+                        if other < member
+                            && let Some(place) = set.place(other)
                             && std::mem::replace(&mut set.counted[place], member) != member
                         {
                             of_member += 1;
@@ -196,25 +217,33 @@ fn in_place(projection: &Projection, team: &Team) -> Result<Vec<u64>> {
                 of_at += of_member;
             }
             add(at, of_at);
+            found += of_at;
         });
         sets.lock().push(set);
+        found
     })?;
-    Ok(counts.into_iter().map(AtomicU64::into_inner).collect())
+    Ok(found.into_iter().sum())
 }
 
 /// For every position, the sum over its triangles of the weight of the opposite edge, which is given by its cell in `rows`.
 pub(crate) fn sums(rows: &RankedRows, weight: impl Fn(usize) -> u64 + Sync, team: &Team) -> Result<Vec<u64>> {
-    let counts: Vec<AtomicU64> = (0..rows.len()).map(|_| AtomicU64::new(0)).collect();
-    // Several threads add whole numbers in any order (ALGO-2).
-    let add = |rank: u32, sum: u64| {
-        if sum > 0 {
-            counts[rows.position(rank) as usize].fetch_add(sum, Ordering::Relaxed);
-        }
-    };
+    let mut sums = arrays::filled(team, rows.len(), 0)?;
+    each_sum(rows, weight, adding_to(&mut sums), team)?;
+    Ok(sums)
+}
+
+/// As [`sums`]: calls `add` with a position and a part of its sum. Returns the sum over all triangles of the weight of the edge
+/// opposite to the vertex of the lowest rank.
+fn each_sum(
+    rows: &RankedRows,
+    weight: impl Fn(usize) -> u64 + Sync,
+    add: impl Fn(u32, u64) + Sync,
+    team: &Team,
+) -> Result<u64> {
     let (parts, pool) = (rows.parts(), MarksPool::new(rows.len()));
-    team.for_parts(parts.len(), |part| {
+    let found = team.map_parts(parts.len(), |part| {
         pool.with(|marks| {
-            let mut of_members = Vec::new();
+            let (mut found, mut of_members) = (0, Vec::new());
             for rank in parts[part].clone() {
                 let (range, row) = (rows.higher_range(rank as u32), rows.higher(rank as u32));
                 // Two others make a triangle.
@@ -235,10 +264,12 @@ pub(crate) fn sums(rows: &RankedRows, weight: impl Fn(usize) -> u64 + Sync, team
                         of_members[index] += sum;
                     }
                 });
-                add(rank as u32, of_lowest);
-                row.iter().zip(&of_members).for_each(|(member, sum)| add(*member, *sum));
+                add(rows.position(rank as u32), of_lowest);
+                row.iter().zip(&of_members).for_each(|(member, sum)| add(rows.position(*member), *sum));
+                found += of_lowest;
             }
-        });
+            found
+        })
     })?;
-    Ok(counts.into_iter().map(AtomicU64::into_inner).collect())
+    Ok(found.into_iter().sum())
 }
