@@ -9,6 +9,7 @@
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 use mangrove_graph::Result;
@@ -77,6 +78,59 @@ pub(crate) fn of_places<T: Copy + Send>(
     Ok(array)
 }
 
+/// Entries that are copied together.
+const TOGETHER: usize = 8;
+
+/// An array that is being made: entries are appended until it is full.
+pub(crate) struct Making<'a, T> {
+    array: &'a mut [MaybeUninit<T>],
+    /// The entries before this one were written.
+    end: usize,
+}
+
+impl<T: Copy> Making<'_, T> {
+    /// Appends entries. Panics if the array has no room for them.
+    pub(crate) fn append(&mut self, entries: &[T]) {
+        self.array[self.end..self.end + entries.len()].write_copy_of_slice(entries);
+        self.end += entries.len();
+    }
+
+    /// Appends ranges of entries. Most of them are short: to find out how short one is takes longer than to copy some entries too many, which the
+    /// next range overwrites. Panics if the array has no room for them.
+    #[inline]
+    pub(crate) fn append_ranges<const N: usize>(
+        &mut self,
+        entries: &[T],
+        ranges: impl Iterator<Item = [Range<usize>; N]>,
+    ) {
+        let mut end = self.end;
+        for range in ranges.flatten() {
+            let (places, few) =
+                (self.array.get_mut(end..end + TOGETHER), entries.get(range.start..range.start + TOGETHER));
+            match places.zip(few) {
+                Some((places, few)) if range.len() <= TOGETHER => {
+                    places.write_copy_of_slice(few);
+                }
+                _ => {
+                    self.array[end..end + range.len()].write_copy_of_slice(&entries[range.clone()]);
+                }
+            }
+            end += range.len();
+        }
+        self.end = end;
+    }
+}
+
+/// An array of so many entries, all of which `append` appends. Panics if it appends fewer or more.
+pub(crate) fn made<T: Copy>(length: usize, append: impl FnOnce(&mut Making<'_, T>)) -> Arc<[T]> {
+    let mut array = Arc::<[T]>::new_uninit_slice(length);
+    let mut making = Making { array: Arc::get_mut(&mut array).expect("the array is new"), end: 0 };
+    append(&mut making);
+    assert_eq!(making.end, length, "all entries are appended");
+    // SAFETY: the entries before `end` were written, and these are all.
+    unsafe { array.assume_init() }
+}
+
 #[cfg(all(test, not(feature = "model")))]
 mod tests {
     use std::sync::atomic::Ordering;
@@ -90,6 +144,25 @@ mod tests {
             assert_eq!(filled(&team, length, 7_u64).unwrap(), vec![7; length]);
             let squares = of_places(&team, length, |at| at * at).unwrap();
             assert!(squares.len() == length && squares.iter().enumerate().all(|(at, square)| *square == at * at));
+        }
+    }
+
+    #[test]
+    fn an_array_is_made_of_runs_of_all_lengths() {
+        let entries: Vec<u32> = (0..1_000).collect();
+        let runs: Vec<Range<usize>> = (0..40).map(|run| run * 20..run * 20 + run % 21).chain([995..1_000]).collect();
+        let expected: Vec<u32> = runs.iter().flat_map(|run| entries[run.clone()].iter().copied()).collect();
+        let found = made(expected.len() + 1, |making| {
+            making.append(&[7]);
+            making.append_ranges(&entries, runs.iter().map(|run| [run.clone()]));
+        });
+        assert!(found[0] == 7 && found[1..] == expected);
+        assert!(made(0, |_: &mut Making<'_, u8>| ()).is_empty());
+        for length in [4, 6] {
+            let made = std::panic::catch_unwind(|| {
+                made(length, |making| making.append_ranges(&entries, std::iter::once([0..5])))
+            });
+            assert!(made.is_err(), "five entries for {length} places");
         }
     }
 

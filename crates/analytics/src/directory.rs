@@ -3,7 +3,10 @@
 //! A new projection asks it for each cell, so it is one array, and many ids are looked up together: first where to
 //! look, by arithmetic that the compiler does for several ids at a time, and then the looks.
 //!
-//! The array has an entry for every page of a tablet that is no greater than the greatest page of any: at most 4 bytes for each page and
+//! Mostly the pages of each tablet follow one another, by their numbers and by their positions, as they do in a new projection of all vertices. Then
+//! a position is the place in the tablet and the first position of the tablet, without a look for the page.
+//!
+//! Otherwise an array has an entry for every page of a tablet that is no greater than the greatest page of any: at most 4 bytes for each page and
 //! tablet of the graph. Stores fill their tablets evenly, and then it has few entries too many.
 
 use mangrove_graph::{PAGE_SLOTS, VertexId};
@@ -24,6 +27,17 @@ pub(crate) struct Directory {
     /// Each tablet has two to the power of this entries.
     bits: u32,
     pub(crate) bases: Vec<u32>,
+    /// By tablet, if all pages from the first one on have positions that follow one another in every tablet; otherwise empty.
+    stretches: Vec<Stretch>,
+}
+
+/// The positions of a tablet whose pages follow one another.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    /// The position of the first place.
+    first: u32,
+    /// The last place with a position; -1 if there is none.
+    last: i32,
 }
 
 impl Directory {
@@ -34,7 +48,7 @@ impl Directory {
         let pages_of_tablet = pages.iter().map(|id| id.page() + 1).max().unwrap_or_default();
         let bits = pages_of_tablet.next_power_of_two().ilog2();
         let bases = vec![NO_PAGE; ((last - first_tablet + 1) << bits) as usize];
-        let mut directory = Directory { first_tablet, bits, bases };
+        let mut directory = Directory { first_tablet, bits, bases, stretches: stretches(pages) };
         for (ordinal, id) in pages.iter().enumerate() {
             let (entry, _) = directory.entry(*id);
             directory.bases[entry as usize] = ordinal as u32 * PAGE_SLOTS as u32;
@@ -58,31 +72,60 @@ impl Directory {
         self.bases.get(entry as usize).copied().filter(|base| beyond == 0 && *base != NO_PAGE)
     }
 
-    /// Appends the position of each of these places, or [`NO_POSITION`].
-    pub(crate) fn append_positions(&self, ids: &[VertexId], out: &mut Vec<u32>) {
-        out.reserve(ids.len());
-        let bases = &*self.bases;
-        for ids in ids.chunks(TOGETHER) {
-            let (mut entries, mut beyond) = ([0; TOGETHER], 0);
-            for (to, id) in entries.iter_mut().zip(ids) {
-                let (entry, is_beyond) = self.entry(*id);
-                *to = entry;
-                beyond |= is_beyond;
-            }
-            let begin = out.len();
-            let look = |(id, entry): (&VertexId, &u64)| {
-                bases.get(*entry as usize).copied().unwrap_or(NO_PAGE) | id.offset() as u32
-            };
-            if beyond == 0 {
-                out.extend(ids.iter().zip(&entries).map(look));
-            } else {
-                out.extend(ids.iter().map(|id| self.base(*id).map_or(NO_PAGE, |base| base | id.offset() as u32)));
-            }
-            out[begin..]
-                .iter_mut()
-                .for_each(|position| *position |= if *position >= NO_PAGE { NO_POSITION } else { 0 });
+    /// Appends the position of each of these places, or [`NO_POSITION`]. Returns true if each has one.
+    pub(crate) fn append_positions(&self, ids: &[VertexId], out: &mut Vec<u32>) -> bool {
+        let begin = out.len();
+        if self.append_by_tablet(ids, out) {
+            return true;
         }
+        out.truncate(begin);
+        let position = |id: &VertexId| self.base(*id).map_or(NO_POSITION, |base| base | id.offset() as u32);
+        out.extend(ids.iter().map(position));
+        !out[begin..].contains(&NO_POSITION)
     }
+
+    /// As [`Directory::append_positions`], if all are found by their tablets. Otherwise what is appended has no meaning.
+    fn append_by_tablet(&self, ids: &[VertexId], out: &mut Vec<u32>) -> bool {
+        let stretches = &*self.stretches;
+        let mut positions = [0; TOGETHER];
+        out.reserve(ids.len());
+        for ids in ids.chunks(TOGETHER) {
+            // Negative if one place is beyond the last one of its tablet.
+            let mut rest = 0;
+            for (position, id) in positions.iter_mut().zip(ids) {
+                let Some(stretch) = stretches.get(usize::from(id.tablet().0)) else { return false };
+                // Places from 2³¹ on are negative here.
+                let place = id.to_bits() as u32;
+                rest |= stretch.last.wrapping_sub(place as i32) | place as i32;
+                *position = stretch.first.wrapping_add(place);
+            }
+            if rest < 0 {
+                return false;
+            }
+            out.extend_from_slice(&positions[..ids.len()]);
+        }
+        true
+    }
+}
+
+/// The positions of each tablet, if its pages follow one another from the first one on.
+fn stretches(pages: &[VertexId]) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for (ordinal, id) in pages.iter().enumerate() {
+        let (tablet, position) = (usize::from(id.tablet().0), ordinal as u32 * PAGE_SLOTS as u32);
+        if stretches.len() <= tablet {
+            stretches.resize(tablet + 1, Stretch { first: 0, last: -1 });
+        }
+        let stretch = &mut stretches[tablet];
+        let places = (stretch.last + 1) as u32;
+        if places == 0 {
+            stretch.first = position;
+        }
+        let is_next = id.page() as u64 * PAGE_SLOTS == u64::from(places) && position - stretch.first == places;
+        let Some(last) = stretch.last.checked_add(PAGE_SLOTS as i32).filter(|_| is_next) else { return Vec::new() };
+        stretch.last = last;
+    }
+    stretches
 }
 
 #[cfg(all(test, not(feature = "model")))]

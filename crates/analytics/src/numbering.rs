@@ -130,10 +130,10 @@ impl Numbering {
         self.directory.base(id).map_or(NO_POSITION, |base| base | id.offset() as u32)
     }
 
-    /// Appends [`Numbering::position`] of each of these places.
+    /// Appends [`Numbering::position`] of each of these places. Returns true if each has one.
     #[inline]
-    pub(crate) fn append_positions(&self, ids: &[VertexId], out: &mut Vec<u32>) {
-        self.directory.append_positions(ids, out);
+    pub(crate) fn append_positions(&self, ids: &[VertexId], out: &mut Vec<u32>) -> bool {
+        self.directory.append_positions(ids, out)
     }
 
     /// The position of a vertex, if it is one of those that are numbered.

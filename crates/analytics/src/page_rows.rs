@@ -1,8 +1,8 @@
 //! The rows of a page of vertices, and how they are read.
 //!
 //! A walk over a page shows pieces: lists of one label and direction, of vertices that follow one another. The cells of all pieces are
-//! put one after the other, as positions, while they are in the cache. If each vertex has one run, these are the rows.
-//! Otherwise the runs of a vertex are then put together.
+//! put one after the other, as positions, while they are in the cache. Pieces whose vertices ascend are a *series*: mostly the lists of
+//! one label and direction. If there is one series, its cells are the rows. Otherwise the runs of each vertex are then put together.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use mangrove_graph::{
 };
 use parking_lot::Mutex;
 
+use crate::arrays::{self, Making};
 use crate::choice::{PART_WORK, ProjectionOptions};
 use crate::numbering::{NO_POSITION, Numbering, PageVertices, SLOTS};
 
@@ -31,7 +32,7 @@ pub(crate) struct PageRows {
 #[derive(Debug, Default)]
 pub(crate) struct Rest {
     /// The weights of the cells; empty without weights.
-    weights: Vec<f64>,
+    weights: Arc<[f64]>,
     /// The edges of the cells; empty if cells do not name them.
     edges: Arc<[EdgeId]>,
     pub(crate) of_weights: WeightFacts,
@@ -141,21 +142,28 @@ impl Page {
     }
 }
 
-/// Lists of vertices that follow one another.
-struct Piece {
-    /// The slot of the first vertex.
-    first: usize,
-    /// How many vertices there are.
-    count: usize,
+/// Lists whose vertices ascend.
+struct Series {
+    /// Where the list of each slot begins in the cells of the page, and where the last one ends. A slot without a list has an empty one.
+    begins: Vec<u32>,
+}
+
+impl Series {
+    /// Ends the lists of the slots before this one. Returns false if there are lists of this slot or of later ones.
+    fn skip_to(&mut self, slot: usize, cells: usize) -> bool {
+        let is_later = self.begins.len() <= slot + 1;
+        if is_later {
+            self.begins.resize(slot + 1, cells as u32);
+        }
+        is_later
+    }
 }
 
 /// The arrays of one reading thread, which are used for one page after another.
 #[derive(Default)]
 struct Arrays {
     vertices: Vec<mangrove_graph::VertexId>,
-    pieces: Vec<Piece>,
-    /// The length of each list of each piece.
-    lengths: Vec<u32>,
+    series: Vec<Series>,
     /// The cells of all lists.
     cells: Vec<u32>,
     edges: Vec<EdgeId>,
@@ -194,56 +202,39 @@ impl<'a> PageReader<'a> {
         if self.options.weight.is_some() {
             self.read_weights(arrays)?;
         }
-        let Arrays { pieces, lengths, cells, edges, weights, .. } = arrays;
+        let Arrays { series, cells, edges, weights, .. } = arrays;
         if cells.len() + HEAD > u32::MAX as usize {
             return Err(Error::unsupported("a page of vertices has more than four billion edges"));
         }
-        // Where each row begins, and where the next cell of the row goes.
-        let mut begins = [0_u32; HEAD];
-        let (mut at, mut is_in_order, mut end) = (0, true, 0);
-        for piece in &*pieces {
-            for (begin, length) in begins[piece.first..].iter_mut().zip(&lengths[at..at + piece.count]) {
-                *begin += length;
-            }
-            at += piece.count;
-            is_in_order &= piece.first >= end;
-            end = piece.first + piece.count;
-        }
-        let squares = begins.iter().map(|length| u64::from(*length) * u64::from(*length)).sum();
-        let mut next = HEAD as u32;
-        begins.iter_mut().for_each(|begin| next += std::mem::replace(begin, next));
-        let names_edges = self.options.names_edges;
+        series.iter_mut().for_each(|series| series.begins.resize(HEAD, cells.len() as u32));
         let of_weights = WeightFacts::of(weights);
-        if is_in_order {
-            let edges = if names_edges { edges.iter().copied().collect() } else { Arc::default() };
-            return Ok(PageRows {
-                rows: begins.iter().chain(&*cells).copied().collect(),
-                rest: Arc::new(Rest { weights: weights.clone(), edges, of_weights, squares }),
-            });
+        let mut lengths = [0_u32; SLOTS];
+        for series in &*series {
+            for (length, ends) in lengths.iter_mut().zip(series.begins.windows(2)) {
+                *length += ends[1] - ends[0];
+            }
         }
-        let mut rows: Arc<[u32]> = std::iter::repeat_n(0, HEAD + cells.len()).collect();
-        let placed = Arc::get_mut(&mut rows).expect("the array is new");
-        placed[..HEAD].copy_from_slice(&begins);
-        scatter(pieces, lengths, cells, &mut begins, placed);
-        let mut placed_weights = vec![0.0; weights.len()];
-        if !weights.is_empty() {
-            place(&rows[..HEAD], &mut begins);
-            scatter(pieces, lengths, weights, &mut begins, &mut placed_weights);
+        let squares = lengths.iter().map(|length| u64::from(*length) * u64::from(*length)).sum();
+        let mut head = [HEAD as u32; HEAD];
+        let mut end = HEAD as u32;
+        for (begin, length) in head[1..].iter_mut().zip(lengths) {
+            end += length;
+            *begin = end;
         }
-        let mut placed_edges = vec![EdgeId::from_bits(0); if names_edges { edges.len() } else { 0 }];
-        if names_edges {
-            place(&rows[..HEAD], &mut begins);
-            scatter(pieces, lengths, edges, &mut begins, &mut placed_edges);
-        }
-        let rest = Rest { weights: placed_weights, edges: placed_edges.into(), of_weights, squares };
-        Ok(PageRows { rows, rest: Arc::new(rest) })
+        let rows = arrays::made(HEAD + cells.len(), |rows| {
+            rows.append(&head);
+            put_together(series, cells, rows);
+        });
+        let weights = arrays::made(weights.len(), |rows| put_together(series, weights, rows));
+        let edges: &[EdgeId] = if self.options.names_edges { edges } else { &[] };
+        let edges = arrays::made(edges.len(), |rows| put_together(series, edges, rows));
+        Ok(PageRows { rows, rest: Arc::new(Rest { weights, edges, of_weights, squares }) })
     }
 
     /// Walks over the lists of a page.
     fn collect(&self, pages: ScanCursor, direction: Direction, arrays: &mut Arrays) -> Result<()> {
-        let Arrays { pieces, lengths, cells, edges, weights, .. } = arrays;
-        pieces.clear();
-        lengths.clear();
+        let Arrays { series, cells, edges, weights, .. } = arrays;
+        series.clear();
         cells.clear();
         edges.clear();
         weights.clear();
@@ -260,12 +251,19 @@ impl<'a> PageReader<'a> {
             if runs.vertex_count() == 0 {
                 return Ok(());
             }
-            pieces.push(Piece { first: runs.vertex(0).offset(), count: runs.vertex_count() });
+            let first = runs.vertex(0).offset();
+            if !series.last_mut().is_some_and(|last| last.skip_to(first, cells.len())) {
+                // The last one ends where this one begins.
+                series.iter_mut().for_each(|last| last.begins.resize(HEAD, cells.len() as u32));
+                let mut begins = Vec::with_capacity(HEAD);
+                begins.resize(first + 1, cells.len() as u32);
+                series.push(Series { begins });
+            }
+            let begins = &mut series.last_mut().expect("one was added").begins;
             if takes_all {
                 let begin = cells.len();
-                lengths.extend(runs.iter().map(|(_, neighbors, _)| neighbors.len() as u32));
-                self.numbering.append_positions(runs.all_neighbors(), cells);
-                if cells[begin..].contains(&NO_POSITION) {
+                begins.extend(runs.ends().map(|end| (begin + end) as u32));
+                if !self.numbering.append_positions(runs.all_neighbors(), cells) {
                     return Err(Error::bug("a neighbor is on a page that the view did not name"));
                 }
                 if needs_edges {
@@ -274,7 +272,6 @@ impl<'a> PageReader<'a> {
                 return Ok(());
             }
             for (_, neighbors, of_neighbors) in runs.iter() {
-                let begin = cells.len();
                 // Of an edge to a vertex with another label, only this end counts.
                 let known = neighbors.iter().zip(of_neighbors).map(|(id, edge)| (self.numbering.position(*id), edge));
                 for (position, edge) in known.filter(|(position, _)| *position != NO_POSITION) {
@@ -283,7 +280,7 @@ impl<'a> PageReader<'a> {
                         edges.push(*edge);
                     }
                 }
-                lengths.push((cells.len() - begin) as u32);
+                begins.push(cells.len() as u32);
             }
             Ok(())
         })
@@ -309,23 +306,19 @@ impl<'a> PageReader<'a> {
     }
 }
 
-/// Where rows begin in arrays of their cells alone.
-fn place(begins: &[u32], next: &mut [u32; HEAD]) {
-    next.iter_mut().zip(begins).for_each(|(next, begin)| *next = begin - HEAD as u32);
-}
-
-/// Puts the lists of each vertex together. `next` says where the next cell of each row goes.
-fn scatter<T: Copy>(pieces: &[Piece], lengths: &[u32], cells: &[T], next: &mut [u32; HEAD], to: &mut [T]) {
-    let (mut at, mut from) = (0, 0);
-    for piece in pieces {
-        for (next, length) in next[piece.first..].iter_mut().zip(&lengths[at..at + piece.count]) {
-            let (begin, length) = (*next as usize, *length as usize);
-            to[begin..begin + length].copy_from_slice(&cells[from..from + length]);
-            from += length;
-            *next += length as u32;
-        }
-        at += piece.count;
+/// Appends the lists of each vertex, vertex by vertex. Without cells, nothing.
+fn put_together<T: Copy>(series: &[Series], cells: &[T], to: &mut Making<'_, T>) {
+    if series.len() < 2 || cells.is_empty() {
+        return to.append(cells);
     }
+    let list = |ends: &[u32]| ends[0] as usize..ends[1] as usize;
+    // Mostly one for each direction.
+    if let [one, other] = series {
+        let lists = one.begins.windows(2).zip(other.begins.windows(2)).map(|(one, other)| [list(one), list(other)]);
+        return to.append_ranges(cells, lists);
+    }
+    let of_slot = |slot| series.iter().map(move |series| [list(&series.begins[slot..=slot + 1])]);
+    to.append_ranges(cells, (0..SLOTS).flat_map(of_slot));
 }
 
 /// Cuts the slots of a page into ranges of about equal work.

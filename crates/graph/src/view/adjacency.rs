@@ -60,6 +60,13 @@ impl<'a> AdjacencyRuns<'a> {
         start as usize..self.ends[position] as usize
     }
 
+    /// Where the run of each vertex ends in [`AdjacencyRuns::all_neighbors`].
+    #[inline]
+    pub fn ends(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let start = self.start;
+        self.ends.iter().map(move |end| (end - start) as usize)
+    }
+
     /// All neighbors of all of its vertices, vertex by vertex.
     #[inline]
     pub fn all_neighbors(&self) -> &'a [VertexId] {
