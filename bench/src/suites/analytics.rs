@@ -255,7 +255,7 @@ impl Bench<'_, '_, '_> {
         let gap = |_: &Gap, _: usize| {
             of_gap.map(|(timing, _)| timing).ok_or_else(|| Error::bug("GAP's triangles were not counted"))
         };
-        let count = |projection: &Projection, team: &Team, _: usize| Ok(triangles::run(projection, team)?.total);
+        let count = |projection: &Projection, team: &Team, _: usize| triangles::total(projection, team);
         self.case(TRIANGLES, &gap, OTHER_MAX, options, team, &count)
     }
 

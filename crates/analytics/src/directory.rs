@@ -94,7 +94,7 @@ impl Directory {
             let mut rest = 0;
             for (position, id) in positions.iter_mut().zip(ids) {
                 let Some(stretch) = stretches.get(usize::from(id.tablet().0)) else { return false };
-                // Places from 2³¹ on are negative here.
+                // Places from 2³¹ on are negative here. There are none from 2³² on: a graph with more places has no numbering.
                 let place = id.to_bits() as u32;
                 rest |= stretch.last.wrapping_sub(place as i32) | place as i32;
                 *position = stretch.first.wrapping_add(place);
@@ -153,17 +153,49 @@ mod tests {
         let expected: Vec<u32> = ids.iter().map(expected).collect();
         let one_by_one = |id: &VertexId| directory.base(*id).map_or(NO_POSITION, |base| base | id.offset() as u32);
         assert_eq!(ids.iter().map(one_by_one).collect::<Vec<_>>(), expected);
-        // Alone, in chunks with ids that have no entry, and in chunks without.
+        // Alone, together with ids that have no entry, and without such ids.
         let mut found = Vec::new();
-        directory.append_positions(&ids, &mut found);
+        assert!(!directory.append_positions(&ids, &mut found));
         assert_eq!(found, expected);
         found.clear();
-        ids.iter().for_each(|id| directory.append_positions(&[*id], &mut found));
+        for (id, expected) in ids.iter().zip(&expected) {
+            assert_eq!(directory.append_positions(&[*id], &mut found), *expected != NO_POSITION);
+        }
         assert_eq!(found, expected);
         let there = [id(4, 0, 9), id(3, 5, 1_023), id(3, 1, 0)];
         found.clear();
-        directory.append_positions(&there.repeat(50), &mut found);
+        assert!(!directory.append_positions(&there.repeat(50), &mut found));
         assert_eq!(found, [3 * 1_024 + 9, 1_024 + 1_023, NO_POSITION].repeat(50));
+        found.clear();
+        assert!(directory.append_positions(&there[..2].repeat(50), &mut found));
+        assert_eq!(found, [3 * 1_024 + 9, 1_024 + 1_023].repeat(50));
+    }
+
+    /// All pages of a tablet, as a new numbering has them: then a place is enough to find the position.
+    #[test]
+    fn places_beyond_the_last_page_of_a_tablet_have_no_positions() {
+        let pages: Vec<VertexId> = [(2, 3), (5, 1), (6, 2)]
+            .into_iter()
+            .flat_map(|(tablet, count)| (0..count).map(move |page| id(tablet, page, 0)))
+            .collect();
+        let directory = Directory::of(&pages);
+        assert_eq!(directory.stretches.len(), 7);
+        let there: Vec<VertexId> =
+            pages.iter().flat_map(|page| [*page, VertexId::from_bits(page.to_bits() + 1_023)]).collect();
+        let expected: Vec<u32> =
+            (0..pages.len() as u32).flat_map(|ordinal| [ordinal * 1_024, ordinal * 1_024 + 1_023]).collect();
+        let mut found = Vec::new();
+        assert!(directory.append_positions(&there.repeat(40), &mut found));
+        assert_eq!(found, expected.repeat(40));
+        // The generation does not count.
+        found.clear();
+        assert!(directory.append_positions(&[there[3].with_generation(700)], &mut found));
+        assert_eq!(found, [expected[3]]);
+        for unknown in [id(2, 3, 0), id(5, 1, 7), id(3, 0, 0), id(6, 1 << 21, 0), id(9, 0, 0)] {
+            found.clear();
+            assert!(!directory.append_positions(&[there[0], unknown, there[1]], &mut found), "{unknown:?}");
+            assert_eq!(found, [expected[0], NO_POSITION, expected[1]]);
+        }
     }
 
     #[test]

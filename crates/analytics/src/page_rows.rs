@@ -208,10 +208,12 @@ impl<'a> PageReader<'a> {
         }
         series.iter_mut().for_each(|series| series.begins.resize(HEAD, cells.len() as u32));
         let of_weights = WeightFacts::of(weights);
+        let series: Vec<&[u32; HEAD]> =
+            series.iter().filter_map(|series| series.begins.first_chunk::<HEAD>()).collect();
         let mut lengths = [0_u32; SLOTS];
-        for series in &*series {
-            for (length, ends) in lengths.iter_mut().zip(series.begins.windows(2)) {
-                *length += ends[1] - ends[0];
+        for begins in &series {
+            for (slot, length) in lengths.iter_mut().enumerate() {
+                *length += begins[slot + 1] - begins[slot];
             }
         }
         let squares = lengths.iter().map(|length| u64::from(*length) * u64::from(*length)).sum();
@@ -223,11 +225,11 @@ impl<'a> PageReader<'a> {
         }
         let rows = arrays::made(HEAD + cells.len(), |rows| {
             rows.append(&head);
-            put_together(series, cells, rows);
+            put_together(&series, cells, rows);
         });
-        let weights = arrays::made(weights.len(), |rows| put_together(series, weights, rows));
+        let weights = arrays::made(weights.len(), |rows| put_together(&series, weights, rows));
         let edges: &[EdgeId] = if self.options.names_edges { edges } else { &[] };
-        let edges = arrays::made(edges.len(), |rows| put_together(series, edges, rows));
+        let edges = arrays::made(edges.len(), |rows| put_together(&series, edges, rows));
         Ok(PageRows { rows, rest: Arc::new(Rest { weights, edges, of_weights, squares }) })
     }
 
@@ -307,18 +309,11 @@ impl<'a> PageReader<'a> {
 }
 
 /// Appends the lists of each vertex, vertex by vertex. Without cells, nothing.
-fn put_together<T: Copy>(series: &[Series], cells: &[T], to: &mut Making<'_, T>) {
+fn put_together<T: Copy>(series: &[&[u32; HEAD]], cells: &[T], to: &mut Making<'_, T>) {
     if series.len() < 2 || cells.is_empty() {
         return to.append(cells);
     }
-    let list = |ends: &[u32]| ends[0] as usize..ends[1] as usize;
-    // Mostly one for each direction.
-    if let [one, other] = series {
-        let lists = one.begins.windows(2).zip(other.begins.windows(2)).map(|(one, other)| [list(one), list(other)]);
-        return to.append_ranges(cells, lists);
-    }
-    let of_slot = |slot| series.iter().map(move |series| [list(&series.begins[slot..=slot + 1])]);
-    to.append_ranges(cells, (0..SLOTS).flat_map(of_slot));
+    to.append_lists(cells, series);
 }
 
 /// Cuts the slots of a page into ranges of about equal work.

@@ -15,8 +15,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
+use mangrove_flow::clock::{Clock, MonotonicClock};
 use mangrove_flow::schedule::{Executors, Task, TaskStatus, Tenant, Waker};
 use mangrove_flow::{Charge, QueryControl, QueryProgress};
 use mangrove_graph::{Error, MemoryBudget, Result};
@@ -24,15 +24,15 @@ use parking_lot::Mutex;
 
 use crate::gang::Gang;
 
-/// How long an executor works on parts in one turn.
-const TURN: Duration = Duration::from_millis(1);
+/// How long an executor works on parts in one turn, in nanoseconds.
+const TURN_NANOS: u64 = 1_000_000;
 /// How long an executor looks for the next phase before it sleeps. Callers mostly need less between two phases, and to wake it takes the
 /// caller some microseconds, and the executor tens.
-const LOOKING: Duration = Duration::from_micros(200);
+const LOOKING_NANOS: u64 = 200_000;
 /// How often an executor looks between two readings of the clock: about a microsecond.
 const LOOKS: usize = 32;
 /// How long a caller works on a phase alone before it wakes executors that sleep: most phases are over by then.
-const ALONE: Duration = Duration::from_micros(20);
+const ALONE_NANOS: u64 = 20_000;
 
 /// The threads that work on an algorithm.
 ///
@@ -201,13 +201,15 @@ impl Team {
         };
         match parts > 1 && self.has_helpers() {
             true => {
+                let Shared { clock, asleep, .. } = &*self.shared;
                 let mut begin = None;
                 gang.phase(parts, &checked, &mut || {
                     // Mostly none sleeps, and then the clock is not read.
-                    if self.shared.asleep.load(Ordering::Relaxed) > 0
-                        && begin.get_or_insert_with(Instant::now).elapsed() >= ALONE
-                    {
-                        self.shared.wake_all();
+                    if asleep.load(Ordering::Relaxed) > 0 {
+                        let now = clock.now_nanos();
+                        if now - *begin.get_or_insert(now) >= ALONE_NANOS {
+                            self.shared.wake_all();
+                        }
                     }
                 });
             }
@@ -302,6 +304,7 @@ struct Shared {
     is_over: AtomicBool,
     /// How many helpers sleep.
     asleep: AtomicUsize,
+    clock: MonotonicClock,
     /// By the numbers of the helpers' threads, from 1 on.
     helpers: Mutex<Vec<Sleeper>>,
 }
@@ -318,6 +321,7 @@ impl Shared {
             gang: Gang::new(helpers),
             is_over: AtomicBool::new(false),
             asleep: AtomicUsize::new(0),
+            clock: MonotonicClock::default(),
             helpers: Mutex::default(),
         }
     }
@@ -341,9 +345,9 @@ struct Helper {
 
 impl Task for Helper {
     fn run(&mut self, _: usize) -> TaskStatus {
-        let Shared { gang, is_over, asleep, helpers } = &*self.shared;
-        let begin = Instant::now();
-        let is_turn_over = || begin.elapsed() >= TURN;
+        let Shared { gang, is_over, asleep, helpers, clock } = &*self.shared;
+        let begin = clock.now_nanos();
+        let is_turn_over = || clock.now_nanos() - begin >= TURN_NANOS;
         let mut last_worked = begin;
         loop {
             for _ in 0..LOOKS {
@@ -351,7 +355,7 @@ impl Task for Helper {
                     return TaskStatus::Done;
                 }
                 if gang.help(self.thread, is_turn_over) > 0 {
-                    last_worked = Instant::now();
+                    last_worked = clock.now_nanos();
                     break;
                 }
                 std::hint::spin_loop();
@@ -359,7 +363,7 @@ impl Task for Helper {
             if is_turn_over() {
                 return TaskStatus::Again;
             }
-            if last_worked.elapsed() >= LOOKING {
+            if clock.now_nanos() - last_worked >= LOOKING_NANOS {
                 break;
             }
         }

@@ -14,6 +14,7 @@ fn check(projection: &Projection, team: &Team, what: &str) {
     let (found, expected) = (triangles::run(projection, team).unwrap(), verify::triangles(projection));
     assert_eq!(found.of_positions, expected, "triangles of {what}");
     assert_eq!(found.total * 3, expected.iter().sum::<u64>(), "all triangles of {what}");
+    assert_eq!(triangles::total(projection, team).unwrap(), found.total, "the number of triangles of {what}");
     assert_eq!(k_core::run(projection, team).unwrap(), verify::k_core(projection), "cores of {what}");
     let (mut found, expected) = (k_truss::run(projection, team).unwrap(), verify::k_truss(projection));
     found.edges.sort();

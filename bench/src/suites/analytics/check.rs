@@ -46,7 +46,8 @@ pub(super) fn triangles(name: &str, projection: &Projection, others: Option<u64>
     let found = triangles::run(projection, team)?;
     let is_plain_wrong =
         || projection.vertex_count() <= FEW_VERTICES && found.of_positions != verify::triangles(projection);
-    if others.is_some_and(|others| others != found.total) || is_plain_wrong() {
+    let is_total_wrong = triangles::total(projection, team)? != found.total;
+    if others.is_some_and(|others| others != found.total) || is_total_wrong || is_plain_wrong() {
         return wrong("triangles", name);
     }
     Ok(())

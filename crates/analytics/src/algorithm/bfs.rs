@@ -206,11 +206,15 @@ fn bottom_up(
         let found: u64 = found.iter().sum();
         std::mem::swap(&mut last, &mut next);
         if found < vertices / BETA || found == 0 || *depth == depth_max {
-            let of_words = |(word, bits): (usize, &mut AtomicU64)| {
-                let bits = *bits.get_mut();
-                (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| (word * 64) as u32 + bit)
-            };
-            return Ok(last.iter_mut().enumerate().flat_map(of_words).collect());
+            let mut frontier = Vec::with_capacity(found as usize);
+            for (word, bits) in last.iter_mut().enumerate() {
+                let mut bits = *bits.get_mut();
+                while bits != 0 {
+                    frontier.push((word * 64) as u32 + bits.trailing_zeros());
+                    bits &= bits - 1;
+                }
+            }
+            return Ok(frontier);
         }
         next.iter_mut().for_each(|word| *word.get_mut() = 0);
     }
