@@ -166,7 +166,7 @@ impl Side {
                 Answer::Whole(bfs::run(projection, source, bfs::Follow::Outgoing, team)?)
             }
             "lcc" => Answer::Numbers(lcc::run(projection, team)?),
-            "triangles" => Answer::One(triangles::run(projection, team)?.total),
+            "triangles" => Answer::One(triangles::total(projection, team)?),
             "k-core" => Answer::Whole(k_core::run(projection, team)?),
             "louvain" => Answer::Whole(louvain::run(projection, &Default::default(), team)?.of_positions),
             "betweenness" => {

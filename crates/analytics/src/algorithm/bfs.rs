@@ -3,8 +3,8 @@
 //! Level by level, in the better of two directions (Beamer, Asanović and Patterson, *Direction-Optimizing Breadth-First Search*,
 //! 2012). *Top down*, the vertices of the last level look for neighbors without a depth. *Bottom up*, the vertices without
 //! a depth look for a neighbor in the last level, and stop at the first: in the middle of a search most of a graph is found
-//! by few looks. A search turns bottom up when the frontier has more than 1/15 of the cells that are left to look at, and back
-//! when it has fewer than 1/18 of the vertices. In a grid there are a thousand levels of a few hundred vertices: the cells of such a
+//! by few looks. A search turns bottom up when the frontier has more cells than 1/15 of all vertices and of the cells that are left to look at, because bottom up looks
+//! at all of these, and back when it has fewer than 1/18 of the vertices. In a grid there are a thousand levels of a few hundred vertices: the cells of such a
 //! level are estimated from those of the level before, and a level of one part is searched without atomic exchanges.
 //!
 //! The *parent* of a vertex is the neighbor of the level before it with the least position. It is found by a walk over all rows after the
@@ -24,7 +24,7 @@ use crate::team::Team;
 /// The depth of a vertex that is not reached.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// Bottom up is better from this part of the cells that are left on.
+/// Bottom up is better from this part of the vertices and of the cells that are left on.
 const ALPHA: u64 = 15;
 /// Top down is better again below this part of the vertices.
 const BETA: u64 = 18;

@@ -27,6 +27,8 @@ const BUCKET_PART: usize = 64;
 const BUCKETS: usize = 1 << 16;
 /// If a part has put more vertices into the first bucket, they are shared by all threads.
 const SHARED: usize = 1_024;
+/// After so many vertices a part leaves what waits in the first bucket to the next phase: parts must not be long.
+const LIMIT: usize = 4_096;
 
 /// The distance of every position; infinity for holes and for vertices that no path leads to. `delta` is the width of a bucket; `None`: the
 /// average weight.
@@ -140,11 +142,14 @@ impl Search<'_> {
             through < place.load(Ordering::Relaxed) && through < place.fetch_min(through, Ordering::Relaxed)
         };
         self.pass_on(part, own, lower);
-        let mut again = Vec::new();
-        while let Some(first) = own.0.first_mut().filter(|first| (1..=SHARED).contains(&first.len())) {
+        let (mut again, mut done) = (Vec::new(), 0);
+        while done < LIMIT
+            && let Some(first) = own.0.first_mut().filter(|first| (1..=SHARED).contains(&first.len()))
+        {
             again.clear();
             std::mem::swap(first, &mut again);
             self.pass_on(&again, own, lower);
+            done += again.len();
         }
     }
 

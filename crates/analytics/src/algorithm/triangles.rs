@@ -14,7 +14,7 @@
 //! looks are fewer than the sum of the squares of all degrees. If that is at most [`LOOKS_A_CELL`] for each cell, the rows stay in place: in a grid
 //! it is 4, and in graphs with hubs thousands.
 //!
-//! [`total`] counts the triangles of the graph alone: without an array of those of each vertex, which takes as long as a third of the looks in a grid.
+//! [`total`] counts the triangles of the graph alone: without an array of those of each vertex.
 //!
 //! Work O(m^1.5); memory 32 bytes a position, 4 more for each thread, and 6 a cell of an undirected projection.
 
