@@ -19,21 +19,28 @@ use crate::team::Team;
 /// Entries that a part of a phase fills: about ten microseconds.
 const PART: usize = 1 << 14;
 
-/// A number that has an atomic form of the same layout.
-pub(crate) trait Number: Copy {
+/// A number that has an atomic form.
+///
+/// # Safety
+///
+/// The two have the same values with the same bits.
+pub(crate) unsafe trait Number: Copy {
     /// The atomic form.
     type Atomic: Sync;
 }
 
-impl Number for u8 {
+// SAFETY: the standard library says of each atomic number that it has the same size and bit validity as the number.
+unsafe impl Number for u8 {
     type Atomic = AtomicU8;
 }
 
-impl Number for u32 {
+// SAFETY: as for `u8`.
+unsafe impl Number for u32 {
     type Atomic = AtomicU32;
 }
 
-impl Number for u64 {
+// SAFETY: as for `u8`.
+unsafe impl Number for u64 {
     type Atomic = AtomicU64;
 }
 
@@ -41,8 +48,7 @@ impl Number for u64 {
 pub(crate) fn shared<N: Number>(numbers: &mut [N]) -> &[N::Atomic] {
     const { assert!(size_of::<N>() == size_of::<N::Atomic>() && align_of::<N>() == align_of::<N::Atomic>()) }
     let (pointer, length) = (numbers.as_mut_ptr().cast::<N::Atomic>(), numbers.len());
-    // SAFETY: the two have the same size and alignment, and every value of one is a value of the other: the standard library says so of each
-    // atomic number. The numbers are borrowed for as long as the atomic ones, and exclusively, so all other accesses to them are after that.
+    // SAFETY: the two have the same size and alignment, and every value of one is a value of the other (`Number`). The numbers are borrowed for as long as the atomic ones, and exclusively, so all other accesses to them are after that.
     unsafe { std::slice::from_raw_parts(pointer, length) }
 }
 

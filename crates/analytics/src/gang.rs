@@ -166,8 +166,8 @@ impl Gang {
     /// Draws a part: one of the thread's own stretch while it has some.
     fn next_part(&self, thread: usize) -> Option<usize> {
         let parts = self.parts.load(Ordering::Relaxed);
-        let stretches = (thread..self.next.len()).chain(0..thread);
-        stretches.into_iter().find_map(|stretch| {
+        let mut stretches = (thread..self.next.len()).chain(0..thread);
+        stretches.find_map(|stretch| {
             let (next, end) = (&self.next[stretch].0, self.start(stretch + 1, parts));
             // The check first: the counter must not overflow while helpers look for parts.
             if next.load(Ordering::Relaxed) >= end {

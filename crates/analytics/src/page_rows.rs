@@ -206,7 +206,9 @@ impl<'a> PageReader<'a> {
         if cells.len() + HEAD > u32::MAX as usize {
             return Err(Error::unsupported("a page of vertices has more than four billion edges"));
         }
-        series.iter_mut().for_each(|series| series.begins.resize(HEAD, cells.len() as u32));
+        if let Some(last) = series.last_mut() {
+            last.begins.resize(HEAD, cells.len() as u32);
+        }
         let of_weights = WeightFacts::of(weights);
         let series: Vec<&[u32; HEAD]> =
             series.iter().filter_map(|series| series.begins.first_chunk::<HEAD>()).collect();
@@ -256,7 +258,9 @@ impl<'a> PageReader<'a> {
             let first = runs.vertex(0).offset();
             if !series.last_mut().is_some_and(|last| last.skip_to(first, cells.len())) {
                 // The last one ends where this one begins.
-                series.iter_mut().for_each(|last| last.begins.resize(HEAD, cells.len() as u32));
+                if let Some(last) = series.last_mut() {
+                    last.begins.resize(HEAD, cells.len() as u32);
+                }
                 let mut begins = Vec::with_capacity(HEAD);
                 begins.resize(first + 1, cells.len() as u32);
                 series.push(Series { begins });

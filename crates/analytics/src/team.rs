@@ -2,8 +2,8 @@
 //!
 //! An algorithm is a sequence of *phases*. A phase has parts, which are numbered. Each thread draws the next number, works
 //! on that part, and draws again. The caller always takes part, so a phase ends also if no executor ever joins.
-//! An executor joins as a helper task, which gets a turn only when no query waits for one, and leaves after a few parts. So
-//! parts are small: about 0.1 ms each.
+//! An executor joins as a helper task, which gets a turn only when no query waits for one, and leaves after about a millisecond. So
+//! parts are small: tens of microseconds, at most 0.1 ms.
 //!
 //! How a phase ends although helpers borrow from the caller's stack: [`gang`](crate::gang).
 //!

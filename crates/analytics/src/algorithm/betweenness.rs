@@ -136,10 +136,8 @@ struct Search {
     /// For each position, (1 + dependency) / paths: what each of its paths carries to the level before it, scaled as `paths` are. With the sign of the
     /// level; 0 before it is known.
     shares: Vec<u64>,
-    /// What was found, level by level.
+    /// What was found.
     order: Vec<u32>,
-    /// Where levels begin in `order`, and the end of the last one.
-    levels: Vec<usize>,
 }
 
 /// The arrays of a search, while several threads write to them.
@@ -209,7 +207,6 @@ impl Search {
             dependencies: arrays::filled(team, positions, 0)?,
             shares: arrays::filled(team, positions, 0)?,
             order: Vec::new(),
-            levels: Vec::new(),
         })
     }
 
@@ -228,6 +225,7 @@ impl Search {
     fn run(&mut self, projection: &Projection, source: u32, team: &Team) -> Result<()> {
         self.is_found[source as usize] = 1;
         self.paths[source as usize] = sign(0).to_bits();
+        // What was found, level by level; where levels begin in it, and the end of the last one.
         let (mut order, mut levels) = (vec![source], vec![0]);
         let mut left = projection.cell_count();
         let (mut level, mut cells) = (0..1, u64::from(projection.out_degree(source)));
@@ -249,7 +247,7 @@ impl Search {
             order.extend_from_slice(&next.found);
         }
         self.shared().walk_back(projection, &order, &levels, team)?;
-        (self.order, self.levels) = (order, levels);
+        self.order = order;
         Ok(())
     }
 
