@@ -14,6 +14,7 @@
 //! | `arrays` | arrays of an algorithm's state, which all threads fill and share |
 //! | [`numbering`] | positions of vertices: small dense numbers |
 //! | [`projection`], `page_rows`, `choice` | the neighbors of all vertices as positions; those of a page; which there are |
+//! | `amend` | rows of a page after what commits have changed in them |
 //! | [`cache`], [`named`] | the projections that a database keeps; those with names |
 //! | `random` | random numbers that are a function of what they are for |
 //! | `simple`, `ranked` | sorted rows, for algorithms that intersect them; of ranks by degree |
@@ -31,6 +32,7 @@
 #![warn(missing_docs)]
 
 pub mod algorithm;
+mod amend;
 #[allow(unsafe_code)]
 mod arrays;
 pub mod cache;

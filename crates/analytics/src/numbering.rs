@@ -82,6 +82,18 @@ impl Numbering {
         Ok(numbering)
     }
 
+    /// Returns true if these are all pages, in the order of their ordinals.
+    pub(crate) fn is_of_pages(&self, pages: &[VertexPage]) -> bool {
+        self.pages.iter().eq(pages.iter().map(|page| &page.first))
+    }
+
+    /// The vertices of a page.
+    pub(crate) fn page(&self, ordinal: usize) -> PageVertices {
+        let mut present = [0; WORDS];
+        present.copy_from_slice(&self.present[ordinal * WORDS..(ordinal + 1) * WORDS]);
+        PageVertices { present, generations: self.generations[ordinal].clone() }
+    }
+
     /// Replaces the vertices of a page.
     pub(crate) fn set_page(&mut self, ordinal: usize, vertices: PageVertices) {
         let words = &mut self.present[ordinal * WORDS..(ordinal + 1) * WORDS];

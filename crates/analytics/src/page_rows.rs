@@ -17,7 +17,7 @@ use crate::choice::{PART_WORK, ProjectionOptions};
 use crate::numbering::{NO_POSITION, Numbering, PageVertices, SLOTS};
 
 /// Where the cells begin: before them is the beginning of the row of each slot, and the end of the last one.
-const HEAD: usize = SLOTS + 1;
+pub(crate) const HEAD: usize = SLOTS + 1;
 
 /// The rows of a page in one direction, or in both. It is small, so that the table of all pages is in the fastest cache.
 #[derive(Clone, Debug)]
@@ -104,6 +104,17 @@ impl PageRows {
     #[inline]
     pub(crate) fn edges(&self, slot: usize) -> &[EdgeId] {
         self.of(slot, &self.rest.edges)
+    }
+
+    /// Rows without weights and edges. The array has where the row of each slot begins, where the last one ends, and the cells.
+    /// `squares` is the sum of the squares of the lengths.
+    pub(crate) fn of_cells(rows: Arc<[u32]>, squares: u64) -> Self {
+        PageRows { rows, rest: Arc::new(Rest { squares, ..Rest::default() }) }
+    }
+
+    /// The array as it is in [`PageRows::of_cells`].
+    pub(crate) fn array(&self) -> &[u32] {
+        &self.rows
     }
 
     /// The array of rows, and the edges of its cells: where the row of each slot begins, where the last one ends, and the cells.
@@ -321,7 +332,7 @@ fn put_together<T: Copy>(series: &[&[u32; HEAD]], cells: &[T], to: &mut Making<'
 }
 
 /// Cuts the slots of a page into ranges of about equal work.
-fn cuts_of(rows: &[PageRows]) -> Arc<[u16]> {
+pub(crate) fn cuts_of(rows: &[PageRows]) -> Arc<[u16]> {
     let cells: usize = rows.iter().map(PageRows::cell_count).sum();
     if SLOTS + cells <= PART_WORK {
         return Arc::default();

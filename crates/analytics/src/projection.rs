@@ -1,22 +1,26 @@
 //! A projection: the neighbors of all vertices of a moment, as positions in compressed rows.
 //!
 //! Chosen vertices and edges, each edge once or in both directions, with a weight or without. The rows of a page of vertices are one
-//! array, which a thread reads in one walk (`page_rows`). So pages are read side by side, and a projection is
-//! *refreshed* by reading only the pages with other vertices or lists than before: it shares the arrays of all others with the old one.
+//! array, which a thread reads in one walk (`page_rows`). So pages are read side by side. A projection is
+//! *refreshed* page by page: it shares the arrays of pages that have not changed with the old one, makes those of others of the old rows and of what the view
+//! knows about changes (`amend`), and reads only the rest.
 //!
 //! Memory: 4 bytes a cell and 4 a position for each direction, and 8 a cell more with weights or with edges. A *cell* is an entry of a
 //! row: an edge that is kept in both directions has two.
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mangrove_graph::{Draw, EdgeId, GraphView, Purpose, Result, VertexPage};
+use parking_lot::Mutex;
 
+use crate::amend::{self, Amender};
 use crate::choice::PART_WORK;
 pub use crate::choice::{Orientation, ProjectionOptions};
 use crate::numbering::{Numbering, SLOTS};
 pub use crate::page_rows::WeightFacts;
-use crate::page_rows::{Page, PageReader, PageRows};
+use crate::page_rows::{self, Page, PageReader, PageRows};
 use crate::team::Team;
 
 /// The neighbors of all vertices of a moment.
@@ -43,10 +47,12 @@ pub struct Projection {
 }
 
 /// What a refresh has done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Refreshed {
     /// The pages that were read.
     pub read: usize,
+    /// The pages whose rows were amended by the changes that the view knew.
+    pub amended: usize,
     /// The pages that are as before.
     pub kept: usize,
 }
@@ -73,11 +79,11 @@ impl Projection {
             is_reversed: false,
             commit: view.shown_commit(),
         };
-        empty.with_pages(view, &pages, team)
+        Ok(empty.with_pages(view, &pages, None, team)?.0)
     }
 
-    /// The projection with the same options of what another view of the same graph shows. Reads the pages that have changed
-    /// in between. All pages, if a view shows more than commits, or if there are weights and an edge has changed.
+    /// The projection with the same options of what another view of the same graph shows. Reads or amends the pages that have changed
+    /// in between. Reads all pages, if a view shows more than commits, or if there are weights and an edge has changed.
     ///
     /// # Errors
     ///
@@ -97,28 +103,47 @@ impl Projection {
         };
         let all = pages.len();
         pages.retain(|page| !is_kept(page));
-        let refreshed = Refreshed { read: pages.len(), kept: all - pages.len() };
+        let refreshed = Refreshed { read: pages.len(), kept: all - pages.len(), amended: 0 };
         if pages.is_empty() {
             return Ok((self.clone(), refreshed));
         }
-        if refreshed.kept == 0 {
+        if refreshed.kept == 0 && (since.is_none() || !self.numbering.is_of_pages(&pages)) {
             // Positions in the order of ids again.
             let read = Projection::of(view, &self.options, team)?;
             return Ok((Arc::new(if self.is_reversed { read.reversed() } else { read }), refreshed));
         }
         let numbering = Numbering::of_pages(Some(&self.numbering), &pages)?;
         let old = Projection { numbering, commit: shown, ..(**self).clone() };
-        Ok((Arc::new(old.with_pages(view, &pages, team)?), refreshed))
+        let (projection, amended) = old.with_pages(view, &pages, Some(self), team)?;
+        Ok((Arc::new(projection), Refreshed { read: refreshed.read - amended, amended, ..refreshed }))
     }
 
-    /// Reads these pages, all of which have ordinals.
-    fn with_pages(mut self, view: &dyn GraphView, pages: &[VertexPage], team: &Team) -> Result<Self> {
+    /// Reads these pages, all of which have ordinals, or amends those of `old`. Returns how many were amended, too.
+    fn with_pages(
+        mut self,
+        view: &dyn GraphView,
+        pages: &[VertexPage],
+        old: Option<&Projection>,
+        team: &Team,
+    ) -> Result<(Self, usize)> {
         let reader = PageReader::new(view, &self.options, &self.numbering);
+        let old = old.filter(|old| old.has_plain_cells()).and_then(|old| old.commit.map(|commit| (old, commit)));
+        let (amenders, amended) = (Mutex::<Vec<Amender>>::default(), AtomicUsize::new(0));
         let directions = self.options.directions();
         team.begin_parts("projection", "pages");
         let budget = team.budget();
         let read = team.map_parts(pages.len(), |at| -> Result<_> {
-            let page = reader.read(&pages[at], directions)?;
+            let page = match old {
+                Some((old, since)) => {
+                    let mut amender = amenders.lock().pop().unwrap_or_default();
+                    let page = old.amended(&pages[at], view, since, &self.numbering, &mut amender)?;
+                    amenders.lock().push(amender);
+                    amended.fetch_add(usize::from(page.is_some()), Ordering::Relaxed);
+                    page
+                }
+                None => None,
+            };
+            let page = page.map_or_else(|| reader.read(&pages[at], directions), Ok)?;
             let draw = budget.draw(Purpose::Projections, page.bytes())?;
             Ok((page, Arc::new(draw)))
         })?;
@@ -143,7 +168,40 @@ impl Projection {
         }
         self.cells = self.out.iter().map(|rows| rows.cell_count() as u64).sum();
         self.parts = parts_of(&self);
-        Ok(self)
+        Ok((self, amended.into_inner()))
+    }
+
+    /// Returns true if cells have neither weights nor edges: then they can be amended.
+    fn has_plain_cells(&self) -> bool {
+        self.options.weight.is_none() && !self.options.names_edges
+    }
+
+    /// A page as a view shows it, made of the rows of this projection and of what the view knows that the commits after `since` have changed.
+    /// `None` if the page is to be read. Positions are those of `numbering`, which has those of this projection.
+    fn amended(
+        &self,
+        page: &VertexPage,
+        view: &dyn GraphView,
+        since: u64,
+        numbering: &Numbering,
+        amender: &mut Amender,
+    ) -> Result<Option<Page>> {
+        let Some(ordinal) = self.numbering.ordinal(page.first) else { return Ok(None) };
+        let of_page = [Some(&self.out), self.incoming.as_ref()].into_iter().flatten().map(|rows| &rows[ordinal]);
+        let most = amend::changes_max(of_page.clone().map(PageRows::cell_count).sum());
+        amender.changes.clear();
+        if !view.list_changes(page, since, most, &mut amender.changes)? {
+            return Ok(None);
+        }
+        let directions = self.options.directions();
+        let mut rows: Vec<&PageRows> = of_page.collect();
+        if self.is_reversed {
+            rows.reverse();
+        }
+        let amended = rows.iter().zip(directions);
+        let amended = amended.map(|(rows, direction)| amender.rows(rows, *direction, &self.options, numbering));
+        let Some(rows) = amended.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        Ok(Some(Page { vertices: self.numbering.page(ordinal), cuts: page_rows::cuts_of(&rows), rows }))
     }
 
     /// What the projection is made of.

@@ -83,13 +83,16 @@ fn every_projection_shows_one_moment_and_algorithms_are_right_on_it() {
         });
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let cache = ProjectionCache::default();
-            let mut moments = 0;
+            let (mut moments, mut amended) = (0, 0);
             with_teams(|team| {
                 for run in 0..40 {
                     let orientation = [Orientation::Directed, Orientation::Undirected][run % 2];
                     let view = manager.begin_read().unwrap();
                     let projection = cache.projection(&view, &all(orientation, None), team).unwrap();
                     drop(view);
+                    // At once, so that few edges have moved since.
+                    let (projection, refreshed) = projection.refreshed(&manager.begin_read().unwrap(), team).unwrap();
+                    amended += refreshed.amended;
                     moments += 1;
                     let numbering = projection.numbering();
                     let present = || numbering.present(0..numbering.positions());
@@ -115,7 +118,7 @@ fn every_projection_shows_one_moment_and_algorithms_are_right_on_it() {
                     triangles::run(&projection, team).unwrap();
                 }
             });
-            assert!(moments >= 160);
+            assert!(moments >= 160 && amended > 20, "{amended} pages were amended in {moments} moments");
         }));
         is_over.store(true, Ordering::Relaxed);
         outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

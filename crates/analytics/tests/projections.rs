@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mangrove_analytics::algorithm::triangles;
 use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
 use mangrove_graph::{
     Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter, Numbers, ScanCursor, Share,
@@ -10,6 +11,8 @@ use mangrove_graph::{
 };
 use mangrove_testdata::{case_count, first_seed};
 use mangrove_txn::Transaction;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 
 use crate::common::{World, all, of_labels, with_teams};
 
@@ -189,6 +192,106 @@ fn only_changed_pages_are_read_again() {
     txn.rollback();
     let view = read(&world);
     check(&own.refreshed(&view, &team).unwrap().0, &view, "after a rollback");
+}
+
+/// Edges come and leave, parallel ones and loops too, at vertices with many edges and with few. Two projections are refreshed at their own pace.
+#[test]
+fn rows_are_amended_by_what_commits_have_changed() {
+    let first = first_seed(400);
+    for seed in first..first + case_count(6) {
+        let mut world = World::new(seed);
+        world.write(200);
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let team = Team::alone();
+        let of_some = of_labels(world.labels[0], world.along[0], Orientation::Directed);
+        let of_one = ProjectionOptions { edges: LabelFilter::Any, ..of_some.clone() };
+        let choices =
+            [all(Orientation::Directed, None), all(Orientation::Undirected, None), of_some, of_one].map(|options| {
+                let projection = Projection::of(&read(&world), &options, &team).unwrap();
+                [Arc::new(projection.clone()), Arc::new(projection.reversed())]
+            });
+        let mut projections: Vec<Arc<Projection>> = choices.into_iter().flatten().collect();
+        let mut amended = vec![0; projections.len()];
+        for step in 0..12 {
+            // Few changes, and so many that some rows lose many cells.
+            for _ in 0..[3, 40][step % 2] {
+                let txn = world.begin();
+                for _ in 0..rng.random_range(1..8) {
+                    if rng.random_bool(0.5) && world.edges.len() > 50 {
+                        let at = rng.random_range(0..world.edges.len());
+                        txn.delete_edge(world.edges.swap_remove(at)).unwrap();
+                    } else {
+                        let mut any =
+                            |few: bool| world.vertices[rng.random_range(0..if few { 3 } else { world.vertices.len() })];
+                        let ends = [any(true), any(step % 3 == 0)];
+                        let label = world.along[usize::from(rng.random_bool(0.3))];
+                        world.edges.push(txn.insert_edge(ends[0], ends[1], label, None).unwrap());
+                    }
+                }
+                // What is rolled back is no change.
+                if rng.random_bool(0.9) {
+                    txn.commit().unwrap();
+                } else {
+                    txn.rollback();
+                    world.edges = edges_of(&read(&world));
+                }
+            }
+            if step == 7 {
+                world.manager.compact();
+            }
+            let view = read(&world);
+            for (nth, projection) in projections.iter_mut().enumerate() {
+                if nth % 2 == 1 && step % 4 == 1 {
+                    continue;
+                }
+                let (next, refreshed) = projection.refreshed(&view, &team).unwrap();
+                amended[nth] += refreshed.amended;
+                *projection = next;
+                assert_eq!(projection.commit(), view.shown_commit());
+                let is_turned = nth % 2 == 1;
+                let turned = || (**projection).clone().reversed();
+                let what = format!("seed {seed}, step {step}, {:?}", projection.options());
+                check(&if is_turned { turned() } else { (**projection).clone() }, &view, &what);
+                let again = Projection::of(&view, projection.options(), &team).unwrap();
+                assert_eq!(
+                    triangles::total(projection, &team).unwrap(),
+                    triangles::total(&again, &team).unwrap(),
+                    "{what}"
+                );
+            }
+        }
+        assert!(amended.iter().all(|amended| *amended > 10), "seed {seed}: {amended:?}");
+    }
+}
+
+fn edges_of(view: &dyn GraphView) -> Vec<EdgeId> {
+    let (mut edges, mut cursor) = (Vec::new(), ScanCursor::default());
+    while !view.scan_edges(&LabelFilter::Any, Share::ALL, &mut cursor, 1_000, &mut edges).unwrap() {}
+    edges
+}
+
+#[test]
+fn a_page_that_gets_a_vertex_is_read_and_not_amended() {
+    let mut world = World::new(9);
+    world.write(60);
+    let (team, options) = (Team::alone(), all(Orientation::Directed, None));
+    let mut projection = Arc::new(Projection::of(&read(&world), &options, &team).unwrap());
+    let mut refresh = |world: &World, write: &dyn Fn(&Transaction)| {
+        let txn = world.begin();
+        write(&txn);
+        txn.commit().unwrap();
+        let view = read(world);
+        let (next, refreshed) = projection.refreshed(&view, &team).unwrap();
+        check(&next, &view, "refreshed");
+        projection = next;
+        (refreshed.read, refreshed.amended)
+    };
+    let link = |txn: &Transaction| {
+        txn.insert_edge(world.vertices[0], world.vertices[0], world.along[0], None).unwrap();
+    };
+    assert_eq!(refresh(&world, &link), (1, 0), "nobody has asked for the changes of the page before");
+    assert_eq!(refresh(&world, &link), (0, 1));
+    assert_eq!(refresh(&world, &|txn| txn.delete_vertex(world.vertices[0]).unwrap()).1, 0);
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Database {
     pub fn begin_epoch(&self, types: &TypedGraphOptions, threads: usize) -> Result<Epoch> {
         let transaction = self.begin_read()?;
         let graph = TypedGraph::of(transaction.view(), types, &self.team_of(&Tenant::default(), threads)?)?;
-        Ok(Epoch { database: self.clone(), transaction, graph, refreshed: Refreshed { read: 0, kept: 0 } })
+        Ok(Epoch { database: self.clone(), transaction, graph, refreshed: Refreshed::default() })
     }
 }
 

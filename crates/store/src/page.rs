@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `core` | the parts that pages of vertices and of edges share: slots, version words, generations, columns |
 //! | `vertex_page`, `edge_page` | the two kinds of pages |
+//! | `list_log` | which edges came to the lists of a page and left them |
 //! | `freeze` | taking the version words of a page away once all snapshots agree |
 //! | `free_slots` | the account of free slots of a label set |
 //! | `tablet` | a tablet: its pages and the pools that their records come from |
@@ -16,6 +17,7 @@ mod core;
 mod edge_page;
 mod free_slots;
 mod freeze;
+mod list_log;
 mod name;
 mod slot_set;
 mod tablet;

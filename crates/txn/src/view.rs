@@ -13,9 +13,9 @@ use std::sync::Arc;
 use mangrove_graph::connections::Connections;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, ExpandCursor, ExpandRequest,
-    Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts,
-    Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId, VertexPage,
-    edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
+    Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter, LabelSetId, ListChange,
+    LiveCounts, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId,
+    VertexPage, edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
 };
 
 use mangrove_store::{Snapshot, StoreView};
@@ -178,6 +178,14 @@ impl GraphView for Transaction {
     fn shown_commit(&self) -> Option<u64> {
         // A transaction that may write sees its own changes, too, and pre-reads of later commits.
         self.is_read_only().then(|| self.begin_ts())
+    }
+
+    fn list_changes(&self, page: &VertexPage, since: u64, most: usize, out: &mut Vec<ListChange>) -> Result<bool> {
+        match self.is_read_only() {
+            true => self.view()?.list_changes(page, since, most, out),
+            // As for `shown_commit`.
+            false => Ok(false),
+        }
     }
 
     fn edges_changed(&self) -> Option<u64> {

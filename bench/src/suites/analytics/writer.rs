@@ -20,6 +20,8 @@ use crate::suites::Context;
 
 /// Part of the edges that is replaced before a refresh.
 const CHANGED_PERCENT: usize = 1;
+/// How often the writer runs beside each companion.
+const ROUNDS: usize = 7;
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph, loaded: &Loaded) -> Result<()> {
     let seconds = context.options.seconds.max(0.2);
@@ -29,28 +31,121 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
         Ok(Arc::new(Projection::of(loaded.database.begin_read()?.view(), options, &team)?))
     };
     let mut writer = Writer::new(loaded)?;
-    let old = read(&options)?;
-    (0..graph.edges.len() * CHANGED_PERCENT / 100).try_for_each(|_| writer.step())?;
+    let mut last = read(&options)?;
+    let mut refresh = || -> Result<(f64, Arc<Projection>)> {
+        let start = Instant::now();
+        last = last.refreshed(loaded.database.begin_read()?.view(), &team)?.0;
+        Ok((start.elapsed().as_secs_f64() * 1e9, last.clone()))
+    };
+    let mut change = || (0..graph.edges.len() * CHANGED_PERCENT / 100).try_for_each(|_| writer.step());
     let case = format!("projection after 1 % of edges moved, a cell, {}, 1 thread", graph.name);
-    let refresh = timed(1, &mut || old.refreshed(loaded.database.begin_read()?.view(), &team).map(drop))?;
-    report.push(Row::time(NAME, &case, "refreshed, at once", refresh.divided_by(cells)));
+    for variant in ["refreshed, first", "refreshed, second"] {
+        change()?;
+        report.push(Row::time(NAME, &case, variant, Timing::of(vec![refresh()?.0]).divided_by(cells)));
+    }
     let new = timed(5, &mut || read(&options).map(drop))?;
     report.push(Row::time(NAME, &case, "anew", new.divided_by(cells)));
-    let projection = read(&options)?;
 
+    let projection = read(&options)?;
     let rank = pagerank::PageRankOptions { rounds: 10, ..pagerank::PageRankOptions::default() };
     let source = (0..projection.positions() as u32).max_by_key(|at| projection.out_degree(*at)).unwrap_or_default();
     let run_rank = |projection: &Projection| pagerank::run(projection, &rank, &team).map(drop);
     let run_bfs = |projection: &Projection| bfs::run(projection, source, bfs::Follow::Outgoing, &team).map(drop);
-    let quiet_rank = timed(5, &mut || run_rank(&projection))?;
-    let quiet_bfs = timed(20, &mut || run_bfs(&projection))?;
+    // What the writer runs beside, in turn, because the speed of a machine changes from second to second.
+    let mut companions = [
+        Companion::new("alone"),
+        Companion::new("beside a computing thread"),
+        Companion::new("beside new projections"),
+        Companion::new("beside refreshed projections and BFS"),
+        Companion::new("beside PageRank"),
+        Companion::new("beside BFS"),
+    ];
+    let (mut refreshed, mut quiet_rank, mut quiet_bfs) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        quiet_rank.extend(times(3, &mut || run_rank(&projection))?);
+        quiet_bfs.extend(times(10, &mut || run_bfs(&projection))?);
+        let [alone, computing, anew, live, ranked, searched] = &mut companions;
+        alone.run(&mut writer, seconds, &mut || {
+            std::thread::sleep(Duration::from_millis(10));
+            Ok(())
+        })?;
+        computing.run(&mut writer, seconds, &mut || {
+            (0..1_000_000_u64).for_each(|n| {
+                std::hint::black_box(n);
+            });
+            Ok(())
+        })?;
+        anew.run(&mut writer, seconds, &mut || read(&options).map(drop))?;
+        // As algorithms on the live graph do it: a projection is refreshed, and then it is searched. Nothing refreshed it since the last round.
+        refresh()?;
+        live.run(&mut writer, seconds, &mut || {
+            let (time, projection) = refresh()?;
+            refreshed.push(time);
+            run_bfs(&projection)
+        })?;
+        ranked.run(&mut writer, seconds, &mut || run_rank(&projection))?;
+        searched.run(&mut writer, seconds, &mut || run_bfs(&projection))?;
+    }
+    let [_, _, anew, _, ranked, searched] = &companions;
 
-    // The writer's rate: alone, beside a computing thread, and beside each kind of reader.
-    let mut rates = Vec::new();
-    let mut beside = |name: &'static str, reader: &mut dyn FnMut() -> Result<()>| -> Result<Vec<f64>> {
+    let case = |case: &str| format!("{case}, {BESIDE_WRITER}, {}, 1 thread", graph.name);
+    for (variant, times) in [("anew", &anew.times), ("refreshed", &refreshed)] {
+        let row = Row::time(NAME, &case(BUILD), variant, Timing::of(times.clone()).divided_by(cells));
+        report.push(row.aiming_at(BESIDE_WRITER_MAX).by_rule("5 ns a cell"));
+    }
+    for (name, times, quiet) in [(PAGERANK, &ranked.times, quiet_rank), (BFS, &searched.times, quiet_bfs)] {
+        let quiet = Timing::of(quiet);
+        report.push(Row::time(NAME, &case(name), "quiet", quiet));
+        let row = Row::time(NAME, &case(name), "projection", Timing::of(times.clone())).beside(quiet.median);
+        report.push(row.aiming_at(1.1 * quiet.median).by_rule("1.1 × quiet"));
+    }
+    let [_, computing, ..] = &mut companions;
+    let burning = computing.rate();
+    for mut companion in companions {
+        let (name, rate) = (companion.name, companion.rate());
+        let row = Row::single(NAME, &format!("moved edges, {}", graph.name), name, Metric::Rate, rate, "tx/s");
+        let row = row.beside(Some(burning));
+        report.push(match name {
+            "alone" | "beside a computing thread" => row,
+            _ => row.aiming_at(0.9 * burning).by_rule("0.9 × beside a computing thread"),
+        });
+    }
+    Ok(())
+}
+
+/// The nanoseconds of several runs.
+fn times(runs: usize, run: &mut dyn FnMut() -> Result<()>) -> Result<Vec<f64>> {
+    let mut times = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        let start = Instant::now();
+        run()?;
+        times.push(start.elapsed().as_secs_f64() * 1e9);
+    }
+    Ok(times)
+}
+
+fn timed(runs: usize, run: &mut dyn FnMut() -> Result<()>) -> Result<Timing> {
+    times(runs, run).map(Timing::of)
+}
+
+/// What the writer runs beside.
+struct Companion {
+    name: &'static str,
+    /// The transactions a second of each round.
+    rates: Vec<f64>,
+    /// The nanoseconds of each run of the companion.
+    times: Vec<f64>,
+}
+
+impl Companion {
+    fn new(name: &'static str) -> Self {
+        Companion { name, rates: Vec::new(), times: Vec::new() }
+    }
+
+    /// Runs it again and again while the writer writes.
+    fn run(&mut self, writer: &mut Writer<'_>, seconds: f64, run: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let (is_over, count) = (AtomicBool::new(false), AtomicU64::new(0));
-        let writer = &mut writer;
-        let (times, elapsed) = std::thread::scope(|scope| -> Result<(Vec<f64>, f64)> {
+        std::thread::scope(|scope| -> Result<()> {
             let writing = scope.spawn(|| -> Result<()> {
                 while !is_over.load(Ordering::Relaxed) {
                     writer.step()?;
@@ -59,72 +154,24 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
                 Ok(())
             });
             let begin = Instant::now();
-            let (mut times, mut outcome) = (Vec::new(), Ok(()));
+            let mut outcome = Ok(());
             while outcome.is_ok() && begin.elapsed().as_secs_f64() < seconds {
                 let start = Instant::now();
-                outcome = reader();
-                times.push(start.elapsed().as_secs_f64() * 1e9);
+                outcome = run();
+                self.times.push(start.elapsed().as_secs_f64() * 1e9);
             }
-            let elapsed = begin.elapsed().as_secs_f64();
+            self.rates.push(count.load(Ordering::Relaxed) as f64 / begin.elapsed().as_secs_f64());
             is_over.store(true, Ordering::Relaxed);
             writing.join().map_err(|_| mangrove::Error::bug("the writer panicked"))??;
-            outcome.map(|()| (times, elapsed))
-        })?;
-        rates.push((name, count.into_inner() as f64 / elapsed));
-        Ok(times)
-    };
-    beside("alone", &mut || {
-        std::thread::sleep(Duration::from_millis(10));
-        Ok(())
-    })?;
-    beside("beside a computing thread", &mut || {
-        (0..1_000_000_u64).for_each(|n| {
-            std::hint::black_box(n);
-        });
-        Ok(())
-    })?;
-    let taken = beside("beside new projections", &mut || read(&options).map(drop))?;
-    let mut last = projection.clone();
-    let refreshed = beside("beside refreshed projections", &mut || {
-        last = last.refreshed(loaded.database.begin_read()?.view(), &team)?.0;
-        Ok(())
-    })?;
-    let ranked = beside("beside PageRank", &mut || run_rank(&projection))?;
-    let searched = beside("beside BFS", &mut || run_bfs(&projection))?;
+            outcome
+        })
+    }
 
-    let case = |case: &str| format!("{case}, {BESIDE_WRITER}, {}, 1 thread", graph.name);
-    for (variant, times) in [("anew", taken), ("refreshed", refreshed)] {
-        let row = Row::time(NAME, &case(BUILD), variant, Timing::of(times).divided_by(cells));
-        report.push(row.aiming_at(BESIDE_WRITER_MAX).by_rule("5 ns a cell"));
+    /// The median of the rates.
+    fn rate(&mut self) -> f64 {
+        self.rates.sort_unstable_by(f64::total_cmp);
+        self.rates[self.rates.len() / 2]
     }
-    for (name, times, quiet) in [(PAGERANK, ranked, quiet_rank), (BFS, searched, quiet_bfs)] {
-        report.push(Row::time(NAME, &case(name), "quiet", quiet));
-        let row = Row::time(NAME, &case(name), "projection", Timing::of(times)).beside(quiet.median);
-        report.push(row.aiming_at(1.1 * quiet.median).by_rule("1.1 × quiet"));
-    }
-    let burning = rates.iter().find(|(name, _)| name.contains("computing")).map(|(_, rate)| *rate);
-    for (name, rate) in rates {
-        let row = Row::single(NAME, &format!("moved edges, {}", graph.name), name, Metric::Rate, rate, "tx/s");
-        let row = row.beside(burning);
-        report.push(match burning {
-            Some(rate) if name.starts_with("beside") && !name.contains("computing") => {
-                row.aiming_at(0.9 * rate).by_rule("0.9 × beside a computing thread")
-            }
-            _ => row,
-        });
-    }
-    Ok(())
-}
-
-/// Runs several times.
-fn timed(runs: usize, run: &mut dyn FnMut() -> Result<()>) -> Result<Timing> {
-    let mut times = Vec::with_capacity(runs);
-    for _ in 0..runs {
-        let start = Instant::now();
-        run()?;
-        times.push(start.elapsed().as_secs_f64() * 1e9);
-    }
-    Ok(Timing::of(times))
 }
 
 /// Moves edges, one a transaction.

@@ -88,7 +88,7 @@ impl TypedGraph {
         let shown = view.shown_commit();
         let since = self.commit.zip(shown).map(|(one, other)| one.min(other));
         let mut next = TypedGraph { commit: shown, ..self.clone() };
-        let mut refreshed = Refreshed { read: 0, kept: 0 };
+        let mut refreshed = Refreshed::default();
         let mut pages_of_types = Vec::with_capacity(next.vertices.len());
         for (at, of) in self.options.vertex_types.iter().enumerate() {
             let mut all = Vec::new();

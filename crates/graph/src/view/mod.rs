@@ -54,7 +54,7 @@ pub use adjacency::AdjacencyRuns;
 pub use columns::{RowValues, ValueColumns};
 pub use late::{Completions, Elements, Hold, LateReads, Need, Ticket, Want};
 pub use numbers::{NumberType, Numbers};
-pub use pages::VertexPage;
+pub use pages::{ListChange, VertexPage};
 pub use request::{
     AdjacencyRequest, ExpandCursor, ExpandRequest, IndexInfo, IndexLookup, IndexRange, LabelFilter, LiveCounts,
     ScanCursor, Share,
@@ -211,6 +211,14 @@ pub trait GraphView: Send + Sync {
     /// was read at one such timestamp and has not changed since, is the same at a later one.
     fn shown_commit(&self) -> Option<u64> {
         None
+    }
+
+    /// Appends what the commits after the one at `since`, up to [`GraphView::shown_commit`], have changed in the lists of a page, in any
+    /// order. Returns false if the view does not know it, or if vertices of the page came or left. Then what is appended has no meaning, and the
+    /// page is to be read again. A view that knows changes begins to note those of a page when it is asked first; it keeps about `most` of them.
+    fn list_changes(&self, page: &VertexPage, since: u64, most: usize, out: &mut Vec<ListChange>) -> Result<bool> {
+        let _ = (page, since, most, out);
+        Ok(false)
     }
 
     /// The timestamp of the last commit that added, removed or changed an edge, or a later one; `None` if the view does not know.

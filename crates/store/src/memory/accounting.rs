@@ -46,9 +46,11 @@ pub enum RecordKind {
     PropertyIndex,
     /// Logs of commits that wait for the garbage collector.
     Log,
+    /// Logs of the lists of pages, for readers that keep lists of their own.
+    ListLog,
 }
 
-const KINDS: [(RecordKind, &str); 14] = [
+const KINDS: [(RecordKind, &str); 15] = [
     (RecordKind::VertexPage, "vertex page"),
     (RecordKind::EdgePage, "edge page"),
     (RecordKind::Version, "version words"),
@@ -63,6 +65,7 @@ const KINDS: [(RecordKind, &str); 14] = [
     (RecordKind::Directory, "directory"),
     (RecordKind::PropertyIndex, "property index"),
     (RecordKind::Log, "logs awaiting collection"),
+    (RecordKind::ListLog, "logs of lists"),
 ];
 
 /// A store reports its memory to the budget of the process in multiples of this many bytes.

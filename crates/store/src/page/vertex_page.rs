@@ -7,16 +7,18 @@
 //!   before the timestamp is finished. Replayed commits do so in a store with
 //!   [`crate::StoreOptions::notes_replayed_lists`]. So a page without such a note after `R` has at any `S > R` the vertices
 //!   and the lists that it had at `R`.
+//! - **STORE-38** is in `list_log`: what such a commit has changed.
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{Direction, LabelSetId};
+use mangrove_graph::{Direction, LabelSetId, ListChange};
 use mangrove_reclaim::AppendMap;
 use mangrove_reclaim::sync::AtomicU64;
 
 use crate::adjacency::AdjacencyTable;
 use crate::memory::{Memory, RecordKind};
 use crate::page::PageCore;
+use crate::page::list_log::ListLog;
 use crate::sizes::StoreSizes;
 use crate::version::BASE_TS;
 
@@ -28,6 +30,7 @@ pub(crate) struct VertexPage {
     incoming: AppendMap<AdjacencyTable>,
     /// The timestamp of the last commit that changed the set of vertices, or a list of one of them (STORE-37).
     lists_changed: AtomicU64,
+    log: ListLog,
 }
 
 impl VertexPage {
@@ -48,6 +51,7 @@ impl VertexPage {
             outgoing: AppendMap::default(),
             incoming: AppendMap::default(),
             lists_changed: AtomicU64::new(BASE_TS),
+            log: ListLog::default(),
         }
     }
 
@@ -72,13 +76,41 @@ impl VertexPage {
         self.tables(direction).get_or_insert_with(label.0, (memory, RecordKind::Descriptor), make)
     }
 
-    /// Notes that a commit has changed a list of the page, before the commit is finished (STORE-37).
-    #[inline]
+    /// Notes that a commit has changed the vertices or the lists of the page, before the commit is finished (STORE-37).
     pub(crate) fn note_lists(&self, ts: u64) {
-        // Relaxed, and read first, as in `PageCore::note_change`.
-        if self.lists_changed.load(Ordering::Relaxed) < ts {
-            self.lists_changed.fetch_max(ts, Ordering::Relaxed);
+        self.note(ts);
+        if self.log.is_kept() {
+            self.log.interrupt(ts);
         }
+    }
+
+    /// As [`VertexPage::note_lists`], of a commit that has done this.
+    #[inline]
+    pub(crate) fn note_list_change(&self, ts: u64, change: ListChange, memory: &Memory) {
+        self.note(ts);
+        if self.log.is_kept() {
+            self.log.add(ts, change, memory);
+        }
+    }
+
+    #[inline]
+    fn note(&self, ts: u64) {
+        // It is read first, as in `PageCore::note_change`. SeqCst: the look at the log comes after this (STORE-38).
+        if self.lists_changed.load(Ordering::SeqCst) < ts {
+            self.lists_changed.fetch_max(ts, Ordering::SeqCst);
+        }
+    }
+
+    /// Appends what the commits after `since` up to `until` have changed in the lists of the page, all of which are finished. Returns
+    /// false if the page does not know. From then on it keeps a log, of up to about `most` changes.
+    pub(crate) fn list_changes(
+        &self,
+        between: (u64, u64),
+        most: usize,
+        memory: &Memory,
+        out: &mut Vec<ListChange>,
+    ) -> bool {
+        self.log.changes_between(between, most, || self.lists_changed.load(Ordering::SeqCst), memory, out)
     }
 
     /// The timestamp of the last commit that changed a list of the page; the base if none has since it was loaded.
@@ -96,5 +128,6 @@ impl VertexPage {
             add(RecordKind::Block, block);
         }
         add(RecordKind::Descriptor, self.outgoing.bytes() + self.incoming.bytes());
+        add(RecordKind::ListLog, self.log.bytes());
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind,
     ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter,
-    LabelSetId, LiveCounts, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows,
-    VertexId, VertexPage, check_value_outputs,
+    LabelSetId, ListChange, LiveCounts, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns,
+    ValueRows, VertexId, VertexPage, check_value_outputs,
 };
 use mangrove_reclaim::epoch;
 
@@ -153,6 +153,18 @@ impl GraphView for StoreView<'_> {
 
     fn shown_commit(&self) -> Option<u64> {
         (self.snapshot.txn == 0).then_some(self.snapshot.begin_ts)
+    }
+
+    fn list_changes(&self, page: &VertexPage, since: u64, most: usize, out: &mut Vec<ListChange>) -> Result<bool> {
+        // A transaction that may write does not come here: its own changes are in no log.
+        let until = self.snapshot.begin_ts;
+        let found = self.store.tablet(page.first.tablet()).and_then(|tablet| tablet.vertices.get(page.first.page()));
+        // As for `vertex_pages`.
+        if !self.store.installing.is_idle() {
+            self.store.installing.wait();
+        }
+        let memory = &self.store.memory;
+        Ok(since <= until && found.is_some_and(|page| page.list_changes((since, until), most, memory, out)))
     }
 
     fn edges_changed(&self) -> Option<u64> {

@@ -6,12 +6,12 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{ElementId, VertexId};
+use mangrove_graph::{Direction, EdgeId, ElementId, ListChange, VertexId};
 use mangrove_reclaim::{Pin, epoch};
 
 use crate::cell::undo;
 use crate::memory::Write;
-use crate::page::value_garbage;
+use crate::page::{VertexPage, value_garbage};
 use crate::store::{Slot, Store};
 use crate::version::NEVER;
 use crate::version::installing::Announced;
@@ -53,38 +53,52 @@ impl Store {
         for write in log {
             let Slot { core, tablet, .. } = self.replace_claim(write, ts, &pin);
             core.note_change(ts);
-            if !matches!(write, Write::Property { .. }) {
-                self.note_lists(write.element(), ts, &pin);
-            }
             match *write {
                 Write::Begin(element) => {
+                    self.note_lists(element, true, ts, &pin);
                     core.add_live(1);
                     self.give_page(tablet, core, element);
                 }
-                Write::End(_) => core.add_live(-1),
+                Write::End(element) => {
+                    self.note_lists(element, false, ts, &pin);
+                    core.add_live(-1);
+                }
                 Write::Property { .. } => {}
             }
         }
     }
 
     /// Notes that a commit has added or removed a vertex, or an edge in the lists of its ends (STORE-37).
-    fn note_lists(&self, element: ElementId, ts: u64, pin: &Pin) {
+    fn note_lists(&self, element: ElementId, is_added: bool, ts: u64, pin: &Pin) {
         match element {
             ElementId::Vertex(id) => self.note_lists_of(id, ts),
-            ElementId::Edge(id) => {
-                let (_, page) = self.edge_page(id).expect("a log names only elements that exist");
-                let (source, target) = page.ends(id.offset(), pin);
-                self.note_lists_of(source, ts);
-                self.note_lists_of(target, ts);
+            ElementId::Edge(id) => self.note_edge(id, is_added, ts, pin),
+        }
+    }
+
+    /// Notes an edge that a commit has added or removed, on the pages of its ends.
+    fn note_edge(&self, id: EdgeId, is_added: bool, ts: u64, pin: &Pin) {
+        let (_, page) = self.edge_page(id).expect("a log names only elements that exist");
+        let (source, target) = page.ends(id.offset(), pin);
+        for (vertex, neighbor, direction) in [(source, target, Direction::Out), (target, source, Direction::In)] {
+            let labels = page.core.label;
+            let change = ListChange { slot: vertex.offset() as u16, direction, labels, neighbor, is_added };
+            if let Some(page) = self.vertex_page_of(vertex) {
+                page.note_list_change(ts, change, &self.memory);
             }
         }
     }
 
-    /// Notes on the page of a vertex that the commit at `ts` has changed a list.
+    /// Notes on the page of a vertex that the commit at `ts` has changed its vertices or lists.
     pub(crate) fn note_lists_of(&self, id: VertexId, ts: u64) {
-        if let Some(page) = self.tablet(id.tablet()).and_then(|tablet| tablet.vertices.get(id.page())) {
+        if let Some(page) = self.vertex_page_of(id) {
             page.note_lists(ts);
         }
+    }
+
+    /// The page of a vertex, whoever has its slot by now.
+    fn vertex_page_of(&self, id: VertexId) -> Option<&VertexPage> {
+        self.tablet(id.tablet())?.vertices.get(id.page())
     }
 
     /// Takes the writes of a log back.

@@ -65,6 +65,11 @@ fn a_frozen_page_is_opened_while_it_is_frozen_again() {
 }
 
 #[test]
+fn a_log_of_lists_begins_while_an_edge_is_committed() {
+    check(scenarios::a_log_of_lists_begins_while_an_edge_is_committed);
+}
+
+#[test]
 fn facts_come_before_the_edges_that_they_are_about() {
     check(scenarios::facts_come_before_the_edges_that_they_are_about);
 }

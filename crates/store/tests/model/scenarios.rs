@@ -425,6 +425,43 @@ pub fn a_table_becomes_dense_while_its_lists_change() {
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
 
+/// The log of a page's lists begins while a commit adds an edge (STORE-38): the log has the edge, or says that it does not know.
+pub fn a_log_of_lists_begins_while_an_edge_is_committed() {
+    let graph = Arc::new(Graph::new(3));
+    let pages = |ts: u64| {
+        let mut pages = Vec::new();
+        graph.store.view(Snapshot::committed(ts)).vertex_pages(&LabelFilter::Any, &mut pages).unwrap();
+        pages
+    };
+    let [page] = pages(1)[..] else { panic!("a page has all vertices") };
+    let ask = move |graph: &Graph, since: u64, ts: u64| {
+        let mut changes = Vec::new();
+        let is_known = graph.store.view(Snapshot::committed(ts)).list_changes(&page, since, 10, &mut changes).unwrap();
+        is_known.then_some(changes.len())
+    };
+    let (one, two) = (graph.clone(), graph.clone());
+    let writer = thread::spawn(move || {
+        for (ts, to) in [(2, 1), (3, 2)] {
+            let link = |w: &mut Writer<'_>| w.insert_edge(one.vertices[0], one.vertices[to], one.knows, None).map(drop);
+            let log = one.write_at(ts - 1, ts, link).expect("no other transaction writes");
+            one.store.install(&log, ts);
+            one.store.retire(log, ts);
+        }
+    });
+    let reader = thread::spawn(move || {
+        assert_eq!(ask(&two, 1, 1), None, "there is no log yet");
+        assert!(matches!(ask(&two, 1, 1), None | Some(0)));
+    });
+    reader.join().expect("the reader asserts");
+    writer.join().expect("no panic");
+    // An edge is in two lists of the page.
+    assert!(matches!(ask(&graph, 1, 3), None | Some(4)), "{:?}", ask(&graph, 1, 3));
+    assert!(matches!(ask(&graph, 2, 3), None | Some(2)), "{:?}", ask(&graph, 2, 3));
+    assert_eq!(ask(&graph, 3, 3), Some(0));
+    graph.freeze(3);
+    assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
+}
+
 /// A table that is emptied, with its array, against a writer that begins another list, a rollback and a reader of its
 /// lists.
 pub fn a_table_is_emptied_while_a_list_begins() {

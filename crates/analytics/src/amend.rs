@@ -1,0 +1,236 @@
+//! Rows that are amended: made of earlier rows and of what has changed since.
+//!
+//! The view may know which edges came to the lists of a page and left them since the projection's commit. Then the rows of the page are
+//! not read again: cells that are the same are copied in long stretches, cells of edges that left are looked for in their
+//! rows, and cells of edges that came are put at the end of theirs.
+//!
+//! Cells without weights and edges are equal if their positions are. So of parallel edges any one may go, and
+//! an edge that came and left in the meantime is no change.
+//!
+//! Work: that of copying the page, and for each row that loses cells one look at its cells, or some looks that compare
+//! several cells at a time.
+
+use std::ops::Range;
+
+use mangrove_graph::{Direction, ListChange};
+
+use crate::arrays;
+use crate::choice::ProjectionOptions;
+use crate::numbering::{NO_POSITION, Numbering};
+use crate::page_rows::{HEAD, PageRows};
+
+/// More changes than a part of this many of a page's cells are not worth amending its rows.
+const CELLS_A_CHANGE: usize = 8;
+/// Of up to this many cells, each is looked for by itself.
+const LOOKS_MAX: usize = 4;
+/// Cells that are compared together.
+const TOGETHER: usize = 32;
+
+/// How many changes of a page with this many cells are worth knowing.
+pub(crate) fn changes_max(cells: usize) -> usize {
+    cells / CELLS_A_CHANGE
+}
+
+/// A cell that comes to the row of a slot or leaves it, so many times: if negative, it leaves.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct CellChange {
+    slot: u16,
+    target: u32,
+    by: i32,
+}
+
+/// What amends rows, one page after another. It keeps its arrays from page to page.
+#[derive(Default)]
+pub(crate) struct Amender {
+    /// What the view knows of a page.
+    pub(crate) changes: Vec<ListChange>,
+    cells: Vec<CellChange>,
+    /// The places of the cells that leave, ascending.
+    leaving: Vec<u32>,
+    /// A bit for each position. All are 0 between uses.
+    wanted: Vec<u64>,
+}
+
+impl Amender {
+    /// The rows of a direction after [`Amender::changes`]. `None` if the changes do not fit them.
+    pub(crate) fn rows(
+        &mut self,
+        rows: &PageRows,
+        direction: Direction,
+        options: &ProjectionOptions,
+        numbering: &Numbering,
+    ) -> Option<PageRows> {
+        self.note_cells(direction, options, numbering);
+        if self.cells.is_empty() {
+            return Some(rows.clone());
+        }
+        self.wanted.resize(numbering.positions().div_ceil(64) as usize, 0);
+        self.leaving.clear();
+        let old = rows.array();
+        for group in self.cells.chunk_by(|one, other| one.slot == other.slot) {
+            let slot = usize::from(group[0].slot);
+            let row = old[slot] as usize..old[slot + 1] as usize;
+            find_leaving(old, row, group, &mut self.wanted, &mut self.leaving)?;
+        }
+        let (head, squares) = self.head(old)?;
+        let rows = arrays::made(head[HEAD - 1] as usize, |rows| {
+            rows.append(&head);
+            self.put_together(old, rows);
+        });
+        Some(PageRows::of_cells(rows, squares))
+    }
+
+    /// Lists the changes of cells, by slots and targets, each target of a slot once.
+    fn note_cells(&mut self, direction: Direction, options: &ProjectionOptions, numbering: &Numbering) {
+        let Amender { changes, cells, .. } = self;
+        cells.clear();
+        let is_taken = |change: &&ListChange| {
+            (direction == Direction::Both || direction == change.direction) && options.edges.takes(change.labels)
+        };
+        cells.extend(changes.iter().filter(is_taken).map(|change| CellChange {
+            slot: change.slot,
+            target: numbering.position(change.neighbor),
+            by: if change.is_added { 1 } else { -1 },
+        }));
+        // Of an edge to a vertex with another label, only this end counts.
+        cells.retain(|change| change.target != NO_POSITION);
+        cells.sort_unstable();
+        cells.dedup_by(|change, kept| {
+            let is_same = (change.slot, change.target) == (kept.slot, kept.target);
+            kept.by += if is_same { change.by } else { 0 };
+            is_same
+        });
+        cells.retain(|change| change.by != 0);
+    }
+
+    /// The head of the amended rows, and the sum of the squares of their lengths.
+    fn head(&self, old: &[u32]) -> Option<([u32; HEAD], u64)> {
+        let mut head = [HEAD as u32; HEAD];
+        let (mut end, mut squares, mut changes) = (HEAD as u64, 0, self.cells.iter().peekable());
+        for slot in 0..HEAD - 1 {
+            let mut length = i64::from(old[slot + 1] - old[slot]);
+            while let Some(change) = changes.next_if(|change| usize::from(change.slot) == slot) {
+                length += i64::from(change.by);
+            }
+            let length = u64::try_from(length).ok()?;
+            squares += length * length;
+            end += length;
+            head[slot + 1] = u32::try_from(end).ok()?;
+        }
+        Some((head, squares))
+    }
+
+    /// Appends the cells of all amended rows.
+    fn put_together(&self, old: &[u32], rows: &mut arrays::Making<'_, u32>) {
+        let (mut from, mut leaving) = (HEAD, self.leaving.iter().peekable());
+        for group in self.cells.chunk_by(|one, other| one.slot == other.slot) {
+            let end = old[usize::from(group[0].slot) + 1] as usize;
+            while let Some(&place) = leaving.next_if(|place| (**place as usize) < end) {
+                rows.append(&old[from..place as usize]);
+                from = place as usize + 1;
+            }
+            rows.append(&old[from..end]);
+            from = end;
+            for change in group {
+                (0..change.by).for_each(|_| rows.append(&[change.target]));
+            }
+        }
+        rows.append(&old[from..]);
+    }
+}
+
+/// Appends the places in `old` of the cells that leave a row, ascending. `None` if the row does not have all of them. `group` are the changes of
+/// the row, by their targets.
+fn find_leaving(
+    old: &[u32],
+    row: Range<usize>,
+    group: &[CellChange],
+    wanted: &mut [u64],
+    leaving: &mut Vec<u32>,
+) -> Option<()> {
+    let begin = leaving.len();
+    let count: usize = group.iter().map(|change| usize::try_from(-change.by).unwrap_or(0)).sum();
+    if count <= LOOKS_MAX {
+        for change in group {
+            let mut from = row.start;
+            for _ in change.by..0 {
+                let place = from + place_of(&old[from..row.end], change.target)?;
+                leaving.push(place as u32);
+                from = place + 1;
+            }
+        }
+        leaving[begin..].sort_unstable();
+        return Some(());
+    }
+    let bit = |target: u32| (target as usize / 64, 1_u64 << (target % 64));
+    let targets = || group.iter().filter(|change| change.by < 0).map(|change| bit(change.target));
+    targets().for_each(|(word, bit)| wanted[word] |= bit);
+    let mut left: Vec<i32> = group.iter().map(|change| change.by).collect();
+    for (place, target) in row.clone().zip(&old[row]) {
+        let (word, bit) = bit(*target);
+        if wanted[word] & bit != 0
+            && let Ok(nth) = group.binary_search_by_key(target, |change| change.target)
+        {
+            leaving.push(place as u32);
+            left[nth] += 1;
+            if left[nth] == 0 {
+                wanted[word] &= !bit;
+            }
+        }
+    }
+    targets().for_each(|(word, bit)| wanted[word] &= !bit);
+    (leaving.len() - begin == count).then_some(())
+}
+
+/// The first place of a position.
+fn place_of(cells: &[u32], target: u32) -> Option<usize> {
+    // Without a way out inside of a chunk, the compiler compares several cells at a time.
+    let has = |chunk: &[u32]| chunk.iter().fold(false, |found, cell| found | (*cell == target));
+    let nth = cells.chunks(TOGETHER).position(has)?;
+    let begin = nth * TOGETHER;
+    cells[begin..].iter().position(|cell| *cell == target).map(|place| begin + place)
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use super::*;
+
+    fn leaving(row: &[u32], changes: &[(u32, i32)]) -> Option<Vec<u32>> {
+        let group: Vec<_> = changes.iter().map(|&(target, by)| CellChange { slot: 0, target, by }).collect();
+        let (mut wanted, mut found) = (vec![0; 16], vec![7]);
+        // The row is a part of the array.
+        let mut old = vec![5; 3];
+        old.extend(row);
+        old.push(5);
+        let outcome = find_leaving(&old, 3..3 + row.len(), &group, &mut wanted, &mut found);
+        assert!(wanted.iter().all(|word| *word == 0), "no bit is left");
+        outcome.map(|()| found.iter().skip(1).map(|place| place - 3).collect())
+    }
+
+    #[test]
+    fn cells_that_leave_are_found_one_by_one_and_together() {
+        let row: Vec<u32> = (0..400).map(|at| at * 37 % 100).collect();
+        let places = |target: u32| row.iter().enumerate().filter(move |of| *of.1 == target).map(|of| of.0 as u32);
+        let expected = |changes: &[(u32, i32)]| {
+            let of = |&(target, by): &(u32, i32)| places(target).take(usize::try_from(-by).unwrap_or(0));
+            let mut found: Vec<u32> = changes.iter().flat_map(of).collect();
+            found.sort_unstable();
+            Some(found)
+        };
+        let cases: [&[(u32, i32)]; 6] = [
+            &[(0, -1)],
+            &[(3, -2), (50, 4), (99, -1)],
+            &[(3, 1)],
+            &[(0, -4), (1, -1)],
+            &[(2, -3), (5, 9), (7, -1), (8, -1), (9, -1)],
+            &[(20, -4), (40, -4), (60, -4), (70, -2)],
+        ];
+        for changes in cases {
+            assert_eq!(leaving(&row, changes), expected(changes), "{changes:?}");
+        }
+        for changes in [&[(100, -1)][..], &[(0, -5)], &[(1, -4), (2, -4), (200, -1)], &[(1, -5), (2, -3)]] {
+            assert_eq!(leaving(&row, changes), None, "{changes:?}: the row does not have all of them");
+        }
+        assert_eq!(leaving(&[], &[(1, -1)]), None);
+    }
+}
