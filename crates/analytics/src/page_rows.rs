@@ -51,8 +51,19 @@ pub struct WeightFacts {
 
 impl WeightFacts {
     fn of(weights: &[f64]) -> Self {
-        let is_unfit = |weight: &&f64| !(weight.is_finite() && **weight >= 0.0);
-        WeightFacts { sum: weights.iter().sum(), unfit: weights.iter().find(is_unfit).copied() }
+        let is_unfit = |weight: &f64| !(weight.is_finite() && *weight >= 0.0);
+        // Several sums at a time: each addition waits for the one before.
+        let (mut sums, mut has_unfit) = ([0.0; 8], false);
+        let (eights, rest) = weights.as_chunks::<8>();
+        for eight in eights {
+            for (sum, weight) in sums.iter_mut().zip(eight) {
+                *sum += weight;
+                has_unfit |= is_unfit(weight);
+            }
+        }
+        has_unfit |= rest.iter().any(is_unfit);
+        let unfit = if has_unfit { weights.iter().copied().find(is_unfit) } else { None };
+        WeightFacts { sum: sums.iter().chain(rest).sum(), unfit }
     }
 }
 
@@ -110,6 +121,16 @@ impl PageRows {
     /// `squares` is the sum of the squares of the lengths.
     pub(crate) fn of_cells(rows: Arc<[u32]>, squares: u64) -> Self {
         PageRows { rows, rest: Arc::new(Rest { squares, ..Rest::default() }) }
+    }
+
+    /// The places of the cells of a slot's row among those of the page.
+    pub(crate) fn places(&self, slot: usize) -> Range<usize> {
+        self.rows[slot] as usize - HEAD..self.rows[slot + 1] as usize - HEAD
+    }
+
+    /// The row of a slot, and its edges if cells name them.
+    pub(crate) fn cells_of(&self, slot: usize) -> (&[u32], &[EdgeId]) {
+        (self.row(slot), self.edges(slot))
     }
 
     /// The array as it is in [`PageRows::of_cells`].
@@ -307,19 +328,129 @@ impl<'a> PageReader<'a> {
     fn read_weights(&self, arrays: &mut Arrays) -> Result<()> {
         let Some(key) = self.options.weight else { return Ok(()) };
         let Arrays { edges, weights, numbers, .. } = arrays;
-        numbers.clear();
-        if !self.view.edge_numbers(edges, key, numbers)? {
-            let name = self.view.catalog().key_name(key);
-            return Err(Error::invalid(format!(
-                "the weights of the edges, their property '{name}', are not all numbers of one type"
-            )));
+        if fill_weights(self.view, self.options, edges, weights, numbers)? {
+            return Ok(());
         }
-        weights.resize(edges.len(), self.options.default_weight);
-        for (at, &row) in numbers.row.iter().enumerate() {
-            let weight = numbers.floats.get(at).copied().or_else(|| numbers.integers.get(at).map(|n| *n as f64));
-            weights[row as usize] = weight.unwrap_or(self.options.default_weight);
+        let name = self.view.catalog().key_name(key);
+        Err(Error::invalid(format!(
+            "the weights of the edges, their property '{name}', are not all numbers of one type"
+        )))
+    }
+}
+
+/// Reads the weights of edges. Returns false if not all of them are numbers of one type.
+pub(crate) fn fill_weights(
+    view: &dyn GraphView,
+    options: &ProjectionOptions,
+    edges: &[EdgeId],
+    weights: &mut Vec<f64>,
+    numbers: &mut Numbers,
+) -> Result<bool> {
+    numbers.clear();
+    let Some(key) = options.weight else { return Ok(true) };
+    if !view.edge_numbers(edges, key, numbers)? {
+        return Ok(false);
+    }
+    weights.clear();
+    weights.resize(edges.len(), options.default_weight);
+    for (at, &row) in numbers.row.iter().enumerate() {
+        let weight = numbers.floats.get(at).copied().or_else(|| numbers.integers.get(at).map(|n| *n as f64));
+        weights[row as usize] = weight.unwrap_or(options.default_weight);
+    }
+    Ok(true)
+}
+
+/// The rows of a page that are put together of pieces of old rows, and of new cells.
+#[derive(Default)]
+pub(crate) struct Pieces {
+    /// As in [`PageRows`].
+    head: Vec<u32>,
+    /// Places of old cells, and how many new cells follow them.
+    pieces: Vec<(Range<usize>, usize)>,
+    /// All cells up to now.
+    count: usize,
+    /// The new cells.
+    targets: Vec<u32>,
+    weights: Vec<f64>,
+    edges: Vec<EdgeId>,
+}
+
+impl Pieces {
+    /// Begins with the first row of another page.
+    pub(crate) fn begin(&mut self) {
+        self.head.clear();
+        self.head.push(HEAD as u32);
+        self.pieces.clear();
+        self.count = 0;
+        self.targets.clear();
+        self.weights.clear();
+        self.edges.clear();
+    }
+
+    /// Appends a new cell to the row.
+    pub(crate) fn push(&mut self, target: u32, weight: Option<f64>, edge: Option<EdgeId>) {
+        self.targets.push(target);
+        self.weights.extend(weight);
+        self.edges.extend(edge);
+        match self.pieces.last_mut() {
+            Some((_, new)) => *new += 1,
+            None => self.pieces.push((0..0, 1)),
         }
-        Ok(())
+        self.count += 1;
+    }
+
+    /// Appends the cells at some places of the old rows to the row.
+    pub(crate) fn append_cells(&mut self, places: Range<usize>) {
+        self.count += places.len();
+        match self.pieces.last_mut() {
+            Some((last, 0)) if last.end == places.start => last.end = places.end,
+            _ => self.pieces.push((places, 0)),
+        }
+    }
+
+    /// Ends the row.
+    pub(crate) fn end_row(&mut self) {
+        self.head.push((HEAD + self.count) as u32);
+    }
+
+    /// Appends the old rows of some slots.
+    pub(crate) fn append_rows(&mut self, old: &PageRows, slots: Range<usize>) {
+        let (begin, end) = (old.rows[slots.start], old.rows[slots.end]);
+        let moved = (HEAD + self.count) as u32;
+        self.head.extend(old.rows[slots.start + 1..=slots.end].iter().map(|row| row - begin + moved));
+        self.append_cells(begin as usize - HEAD..end as usize - HEAD);
+    }
+
+    /// The rows of all slots.
+    pub(crate) fn rows(&self, old: &PageRows) -> PageRows {
+        let squares = self.head.windows(2).map(|ends| u64::from(ends[1] - ends[0]).pow(2)).sum();
+        let rows = arrays::made(HEAD + self.count, |rows| {
+            rows.append(&self.head);
+            self.put_together(&old.rows[HEAD..], &self.targets, rows);
+        });
+        let weights = self.made(&old.rest.weights, &self.weights);
+        let edges = self.made(&old.rest.edges, &self.edges);
+        let of_weights = WeightFacts::of(&weights);
+        PageRows { rows, rest: Arc::new(Rest { weights, edges, of_weights, squares }) }
+    }
+
+    /// An array beside the cells; empty if there is none.
+    fn made<T: Copy>(&self, old: &[T], new: &[T]) -> Arc<[T]> {
+        let length = if old.is_empty() && new.is_empty() { 0 } else { self.count };
+        arrays::made(length, |to| {
+            if length > 0 {
+                self.put_together(old, new, to)
+            }
+        })
+    }
+
+    fn put_together<T: Copy>(&self, old: &[T], mut new: &[T], to: &mut Making<'_, T>) {
+        for (places, count) in &self.pieces {
+            to.append(&old[places.clone()]);
+            let (these, later) = new.split_at(*count);
+            to.append(these);
+            new = later;
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mangrove_graph::{Draw, EdgeId, GraphView, Purpose, Result, VertexPage};
 use parking_lot::Mutex;
 
-use crate::amend::{self, Amender};
+use crate::amend::Amender;
 use crate::choice::PART_WORK;
 pub use crate::choice::{Orientation, ProjectionOptions};
 use crate::numbering::{Numbering, SLOTS};
@@ -83,7 +83,7 @@ impl Projection {
     }
 
     /// The projection with the same options of what another view of the same graph shows. Reads or amends the pages that have changed
-    /// in between. Reads all pages, if a view shows more than commits, or if there are weights and an edge has changed.
+    /// in between. Reads all pages, if a view shows more than commits. With weights, the first refresh reads all pages, too, if an edge has changed.
     ///
     /// # Errors
     ///
@@ -94,12 +94,13 @@ impl Projection {
         let shown = view.shown_commit();
         // A page that no commit after both moments has changed is the same at both, whichever is the earlier one.
         let since = self.commit.zip(shown).map(|(one, other)| one.min(other));
-        let since = since.filter(|since| {
-            self.options.weight.is_none() || view.edges_changed().is_some_and(|changed| changed <= *since)
-        });
+        // If writes of properties are not noted by page, any edge may have another weight.
+        let are_edges_old = self.options.weight.is_none()
+            || view.edges_changed().zip(since).is_some_and(|(changed, since)| changed <= since);
         let is_kept = |page: &VertexPage| {
-            let is_old = page.changed.zip(since).is_some_and(|(changed, since)| changed <= since);
-            is_old && self.numbering.ordinal(page.first).is_some()
+            let is_before = |changed: u64| since.is_some_and(|since| changed <= since);
+            let are_weights_old = are_edges_old || page.edges_written.is_some_and(is_before);
+            are_weights_old && page.changed.is_some_and(is_before) && self.numbering.ordinal(page.first).is_some()
         };
         let all = pages.len();
         pages.retain(|page| !is_kept(page));
@@ -107,7 +108,7 @@ impl Projection {
         if pages.is_empty() {
             return Ok((self.clone(), refreshed));
         }
-        if refreshed.kept == 0 && (since.is_none() || !self.numbering.is_of_pages(&pages)) {
+        if refreshed.kept == 0 && !(self.numbering.is_of_pages(&pages) || self.can_amend(&pages[0], view)?) {
             // Positions in the order of ids again.
             let read = Projection::of(view, &self.options, team)?;
             return Ok((Arc::new(if self.is_reversed { read.reversed() } else { read }), refreshed));
@@ -127,7 +128,7 @@ impl Projection {
         team: &Team,
     ) -> Result<(Self, usize)> {
         let reader = PageReader::new(view, &self.options, &self.numbering);
-        let old = old.filter(|old| old.has_plain_cells()).and_then(|old| old.commit.map(|commit| (old, commit)));
+        let old = old.and_then(|old| old.commit.map(|commit| (old, commit)));
         let (amenders, amended) = (Mutex::<Vec<Amender>>::default(), AtomicUsize::new(0));
         let directions = self.options.directions();
         team.begin_parts("projection", "pages");
@@ -171,9 +172,10 @@ impl Projection {
         Ok((self, amended.into_inner()))
     }
 
-    /// Returns true if cells have neither weights nor edges: then they can be amended.
-    fn has_plain_cells(&self) -> bool {
-        self.options.weight.is_none() && !self.options.names_edges
+    /// Returns true if the rows of a page can be amended, as far as is known without a look at them.
+    fn can_amend(&self, page: &VertexPage, view: &dyn GraphView) -> Result<bool> {
+        let Some(since) = self.commit else { return Ok(false) };
+        view.list_changes(page, since, self.options.weight.is_some(), usize::MAX, &mut Vec::new())
     }
 
     /// A page as a view shows it, made of the rows of this projection and of what the view knows that the commits after `since` have changed.
@@ -188,19 +190,12 @@ impl Projection {
     ) -> Result<Option<Page>> {
         let Some(ordinal) = self.numbering.ordinal(page.first) else { return Ok(None) };
         let of_page = [Some(&self.out), self.incoming.as_ref()].into_iter().flatten().map(|rows| &rows[ordinal]);
-        let most = amend::changes_max(of_page.clone().map(PageRows::cell_count).sum());
-        amender.changes.clear();
-        if !view.list_changes(page, since, most, &mut amender.changes)? {
-            return Ok(None);
-        }
-        let directions = self.options.directions();
-        let mut rows: Vec<&PageRows> = of_page.collect();
+        let mut old: Vec<&PageRows> = of_page.collect();
         if self.is_reversed {
-            rows.reverse();
+            old.reverse();
         }
-        let amended = rows.iter().zip(directions);
-        let amended = amended.map(|(rows, direction)| amender.rows(rows, *direction, &self.options, numbering));
-        let Some(rows) = amended.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let rows = amender.rows(view, page, (&old, since), &self.options, numbering)?;
+        let Some(rows) = rows else { return Ok(None) };
         Ok(Some(Page { vertices: self.numbering.page(ordinal), cuts: page_rows::cuts_of(&rows), rows }))
     }
 

@@ -7,7 +7,7 @@ use mangrove_analytics::algorithm::triangles;
 use mangrove_analytics::{Orientation, Projection, ProjectionOptions, Team};
 use mangrove_graph::{
     Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, LabelFilter, Numbers, ScanCursor, Share,
-    VertexId,
+    Value, VertexId,
 };
 use mangrove_testdata::{case_count, first_seed};
 use mangrove_txn::Transaction;
@@ -201,15 +201,22 @@ fn rows_are_amended_by_what_commits_have_changed() {
     for seed in first..first + case_count(6) {
         let mut world = World::new(seed);
         world.write(200);
+        // Those of deleted vertices have gone, too.
+        world.edges = edges_of(&read(&world));
         let mut rng = SmallRng::seed_from_u64(seed);
         let team = Team::alone();
         let of_some = of_labels(world.labels[0], world.along[0], Orientation::Directed);
         let of_one = ProjectionOptions { edges: LabelFilter::Any, ..of_some.clone() };
-        let choices =
-            [all(Orientation::Directed, None), all(Orientation::Undirected, None), of_some, of_one].map(|options| {
-                let projection = Projection::of(&read(&world), &options, &team).unwrap();
-                [Arc::new(projection.clone()), Arc::new(projection.reversed())]
-            });
+        let (directed, undirected) = (all(Orientation::Directed, None), all(Orientation::Undirected, None));
+        let weighted =
+            |options: &ProjectionOptions| ProjectionOptions { weight: Some(world.weight), ..options.clone() };
+        let named = |options: &ProjectionOptions| ProjectionOptions { names_edges: true, ..options.clone() };
+        let both = weighted(&named(&of_some));
+        let of_edges = [weighted(&directed), weighted(&undirected), named(&undirected), weighted(&of_some), both];
+        let choices = [directed, undirected, of_some, of_one].into_iter().chain(of_edges).map(|options| {
+            let projection = Projection::of(&read(&world), &options, &team).unwrap();
+            [Arc::new(projection.clone()), Arc::new(projection.reversed())]
+        });
         let mut projections: Vec<Arc<Projection>> = choices.into_iter().flatten().collect();
         let mut amended = vec![0; projections.len()];
         for step in 0..12 {
@@ -217,7 +224,11 @@ fn rows_are_amended_by_what_commits_have_changed() {
             for _ in 0..[3, 40][step % 2] {
                 let txn = world.begin();
                 for _ in 0..rng.random_range(1..8) {
-                    if rng.random_bool(0.5) && world.edges.len() > 50 {
+                    if rng.random_bool(0.3) && !world.edges.is_empty() {
+                        let edge = world.edges[rng.random_range(0..world.edges.len())];
+                        let length = Value::F64(f64::from(rng.random_range(0..40_u32)) / 8.0);
+                        txn.set_edge_property(edge, world.weight, length).unwrap();
+                    } else if rng.random_bool(0.5) && world.edges.len() > 50 {
                         let at = rng.random_range(0..world.edges.len());
                         txn.delete_edge(world.edges.swap_remove(at)).unwrap();
                     } else {
@@ -268,6 +279,33 @@ fn edges_of(view: &dyn GraphView) -> Vec<EdgeId> {
     let (mut edges, mut cursor) = (Vec::new(), ScanCursor::default());
     while !view.scan_edges(&LabelFilter::Any, Share::ALL, &mut cursor, 1_000, &mut edges).unwrap() {}
     edges
+}
+
+/// Two edges with the same ends, of which the projection has one.
+#[test]
+fn a_weight_of_an_edge_with_another_label_is_none_of_the_projection() {
+    let world = World::new(5);
+    let txn = world.begin();
+    let ends = [0, 1].map(|_| txn.insert_vertex(world.labels[0], None).unwrap());
+    let edges = world.along.map(|along| txn.insert_edge(ends[0], ends[1], along, None).unwrap());
+    txn.commit().unwrap();
+    let team = Team::alone();
+    let of_one = of_labels(world.labels[0], world.along[0], Orientation::Directed);
+    let options = ProjectionOptions { weight: Some(world.weight), ..of_one };
+    let mut projection = Arc::new(Projection::of(&read(&world), &options, &team).unwrap());
+    // The first refresh begins the notes of properties and the log of the page.
+    for (step, (edge, weight)) in [(0, 2.0), (0, 3.0), (0, 4.0), (1, 5.0), (0, 6.0), (1, 7.0)].into_iter().enumerate() {
+        let txn = world.begin();
+        txn.set_edge_property(edges[edge], world.weight, Value::F64(weight)).unwrap();
+        txn.commit().unwrap();
+        let view = read(&world);
+        let (next, refreshed) = projection.refreshed(&view, &team).unwrap();
+        check(&next, &view, &format!("step {step}"));
+        assert_eq!(refreshed.amended, usize::from(step >= 1), "step {step}");
+        projection = next;
+    }
+    let (same, refreshed) = projection.refreshed(&read(&world), &team).unwrap();
+    assert!(Arc::ptr_eq(&same, &projection) && refreshed.kept > 0, "{refreshed:?}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub use value::{
 };
 pub use view::{
     AdjacencyRequest, AdjacencyRuns, Completions, Elements, ExpandCursor, ExpandRequest, Expansion, GraphView, Hold,
-    IndexInfo, IndexLookup, IndexRange, LabelFilter, LateReads, ListChange, LiveCounts, Need, NumberType, Numbers,
-    PropertyRow, RowValues, ScanCursor, Share, Ticket, ValueColumns, ValueRows, VertexPage, Want, check_value_outputs,
-    edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
+    IndexInfo, IndexLookup, IndexRange, LabelFilter, LateReads, ListChange, ListChangeKind, LiveCounts, Need,
+    NumberType, Numbers, PropertyRow, RowValues, ScanCursor, Share, Ticket, ValueColumns, ValueRows, VertexPage, Want,
+    check_value_outputs, edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
 };

@@ -17,7 +17,7 @@ mod core;
 mod edge_page;
 mod free_slots;
 mod freeze;
-mod list_log;
+pub(crate) mod list_log;
 mod name;
 mod slot_set;
 mod tablet;

@@ -13,7 +13,7 @@
 //! | [`lists`] | the lists of a page of vertices, for checkpoints |
 //! | `layout` | counts of packed adjacency, for reports |
 //!
-//! Readers change nothing and take no lock. They read under a pin that lasts for one call at most. The laws of the
+//! Readers change nothing and take no lock, but for the logs of lists, which begin when a reader asks (STORE-38). They read under a pin that lasts for one call at most. The laws of the
 //! interface are those of [`GraphView`](mangrove_graph::GraphView) (GRAPH-1 to GRAPH-5).
 
 mod by_index;

@@ -20,6 +20,7 @@ use crate::cell::{Content, RawCell};
 use crate::connections::ConnectionFacts;
 use crate::index::{IdIndex, IdKey, PropertyIndex};
 use crate::memory::{ChunkedArray, Limbo, LogQueue, Memory, MemoryReport, Reclaimed, RecordKind, Space};
+use crate::page::list_log::EdgeWrites;
 use crate::page::{Cursor, EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotPage, Tablet, VertexPage, page_core};
 use crate::schema::Schema;
 use crate::sizes::StoreSizes;
@@ -76,6 +77,8 @@ pub struct Store {
     pub(crate) sizes: StoreSizes,
     /// Replayed commits, too, note on pages of vertices that their lists have changed (STORE-37).
     pub(crate) notes_replayed_lists: bool,
+    /// Whether commits note the properties of edges that they write.
+    pub(crate) edge_writes: EdgeWrites,
     /// Logs of commits that wait for collection.
     pub(crate) queue: LogQueue,
     /// Large commits that are being finalized.
@@ -145,6 +148,7 @@ impl Store {
             next_tablet: AtomicU32::new(0),
             sizes: options.sizes.within_limits(),
             notes_replayed_lists: options.notes_replayed_lists,
+            edge_writes: EdgeWrites::default(),
             queue: LogQueue::new(),
             installing: Installing::default(),
             oldest_seen: CachePadded::default(),

@@ -180,9 +180,16 @@ impl GraphView for Transaction {
         self.is_read_only().then(|| self.begin_ts())
     }
 
-    fn list_changes(&self, page: &VertexPage, since: u64, most: usize, out: &mut Vec<ListChange>) -> Result<bool> {
+    fn list_changes(
+        &self,
+        page: &VertexPage,
+        since: u64,
+        with_properties: bool,
+        most: usize,
+        out: &mut Vec<ListChange>,
+    ) -> Result<bool> {
         match self.is_read_only() {
-            true => self.view()?.list_changes(page, since, most, out),
+            true => self.view()?.list_changes(page, since, with_properties, most, out),
             // As for `shown_commit`.
             false => Ok(false),
         }

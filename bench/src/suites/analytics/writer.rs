@@ -22,6 +22,8 @@ use crate::suites::Context;
 const CHANGED_PERCENT: usize = 1;
 /// How often the writer runs beside each companion.
 const ROUNDS: usize = 7;
+/// The time that the collector has before a measurement on a graph at rest.
+const PAUSE: Duration = Duration::from_millis(300);
 
 pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph, loaded: &Loaded) -> Result<()> {
     let seconds = context.options.seconds.max(0.2);
@@ -31,17 +33,18 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
         Ok(Arc::new(Projection::of(loaded.database.begin_read()?.view(), options, &team)?))
     };
     let mut writer = Writer::new(loaded)?;
-    let mut last = read(&options)?;
-    let mut refresh = || -> Result<(f64, Arc<Projection>)> {
+    let weighted = ProjectionOptions { weight: Some(loaded.weight), ..options.clone() };
+    let (mut last, mut last_weighted) = (read(&options)?, read(&weighted)?);
+    let refresh = |last: &mut Arc<Projection>| -> Result<f64> {
         let start = Instant::now();
-        last = last.refreshed(loaded.database.begin_read()?.view(), &team)?.0;
-        Ok((start.elapsed().as_secs_f64() * 1e9, last.clone()))
+        *last = last.refreshed(loaded.database.begin_read()?.view(), &team)?.0;
+        Ok(start.elapsed().as_secs_f64() * 1e9)
     };
     let mut change = || (0..graph.edges.len() * CHANGED_PERCENT / 100).try_for_each(|_| writer.step());
     let case = format!("projection after 1 % of edges moved, a cell, {}, 1 thread", graph.name);
     for variant in ["refreshed, first", "refreshed, second"] {
         change()?;
-        report.push(Row::time(NAME, &case, variant, Timing::of(vec![refresh()?.0]).divided_by(cells)));
+        report.push(Row::time(NAME, &case, variant, Timing::of(vec![refresh(&mut last)?]).divided_by(cells)));
     }
     let new = timed(5, &mut || read(&options).map(drop))?;
     report.push(Row::time(NAME, &case, "anew", new.divided_by(cells)));
@@ -57,14 +60,18 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
         Companion::new("beside a computing thread"),
         Companion::new("beside new projections"),
         Companion::new("beside refreshed projections and BFS"),
+        Companion::new("beside refreshed projections with weights and BFS"),
         Companion::new("beside PageRank"),
         Companion::new("beside BFS"),
     ];
-    let (mut refreshed, mut quiet_rank, mut quiet_bfs) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut refreshed, mut refreshed_weights) = (Vec::new(), Vec::new());
+    let (mut quiet_rank, mut quiet_bfs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
+        // The collector ends its work on what was written before.
+        std::thread::sleep(PAUSE);
         quiet_rank.extend(times(3, &mut || run_rank(&projection))?);
         quiet_bfs.extend(times(10, &mut || run_bfs(&projection))?);
-        let [alone, computing, anew, live, ranked, searched] = &mut companions;
+        let [alone, computing, anew, live, live_weights, ranked, searched] = &mut companions;
         alone.run(&mut writer, seconds, &mut || {
             std::thread::sleep(Duration::from_millis(10));
             Ok(())
@@ -77,19 +84,24 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
         })?;
         anew.run(&mut writer, seconds, &mut || read(&options).map(drop))?;
         // As algorithms on the live graph do it: a projection is refreshed, and then it is searched. Nothing refreshed it since the last round.
-        refresh()?;
+        refresh(&mut last)?;
         live.run(&mut writer, seconds, &mut || {
-            let (time, projection) = refresh()?;
-            refreshed.push(time);
-            run_bfs(&projection)
+            refreshed.push(refresh(&mut last)?);
+            run_bfs(&last)
+        })?;
+        refresh(&mut last_weighted)?;
+        live_weights.run(&mut writer, seconds, &mut || {
+            refreshed_weights.push(refresh(&mut last_weighted)?);
+            run_bfs(&last_weighted)
         })?;
         ranked.run(&mut writer, seconds, &mut || run_rank(&projection))?;
         searched.run(&mut writer, seconds, &mut || run_bfs(&projection))?;
     }
-    let [_, _, anew, _, ranked, searched] = &companions;
+    let [_, _, anew, _, _, ranked, searched] = &companions;
 
     let case = |case: &str| format!("{case}, {BESIDE_WRITER}, {}, 1 thread", graph.name);
-    for (variant, times) in [("anew", &anew.times), ("refreshed", &refreshed)] {
+    let variants = [("anew", &anew.times), ("refreshed", &refreshed), ("refreshed, with weights", &refreshed_weights)];
+    for (variant, times) in variants {
         let row = Row::time(NAME, &case(BUILD), variant, Timing::of(times.clone()).divided_by(cells));
         report.push(row.aiming_at(BESIDE_WRITER_MAX).by_rule("5 ns a cell"));
     }

@@ -361,10 +361,11 @@ impl PageCore {
     /// Notes that a commit has changed the page, before the commit is finished (STORE-26).
     #[inline]
     pub(crate) fn note_change(&self, ts: u64) {
-        // Relaxed: a caller that asks about commits up to a timestamp has seen them finished, and with them this note.
-        // It is read first, since commits mostly come in order and the cache line is shared.
-        if self.changed.load(Ordering::Relaxed) < ts {
-            self.changed.fetch_max(ts, Ordering::Relaxed);
+        // A caller that asks about commits up to a timestamp has seen them finished, and with them this note.
+        // It is read first, since commits mostly come in order and the cache line is shared. SeqCst: the look whether writes of
+        // properties are noted comes after this (STORE-38).
+        if self.changed.load(Ordering::SeqCst) < ts {
+            self.changed.fetch_max(ts, Ordering::SeqCst);
         }
     }
 
@@ -376,7 +377,7 @@ impl PageCore {
 
     /// The timestamp of the last commit that changed the page; the base if none has since it was loaded.
     pub(crate) fn changed(&self) -> u64 {
-        self.changed.load(Ordering::Relaxed)
+        self.changed.load(Ordering::SeqCst)
     }
 
     /// Restores a page that is not published: `used` slots, of which those in `live` have an element.

@@ -1,45 +1,35 @@
-//! The log of a page's lists: which edges came to the lists of a page and left them, for readers that keep lists of their own.
+//! The log of a page's lists: what commits have done to the edges in them, for readers that keep lists of their own.
 //!
 //! Such a reader has the lists of a page at a commit and wants those at a later one. To read the page again takes as long as the
 //! page has edges, however few have changed. So from the first time that a reader asks, the page has a log of the changes.
 //!
 //! - **STORE-38.** The log of a page has every edge that a commit with a timestamp after `whole_since` has added to a list of the page or
-//!   taken out of one. A commit adds its entries before its timestamp is finished.
+//!   taken out of one, and every property of such an edge that it wrote while these are noted ([`EdgeWrites`]). A commit adds its entries before its
+//!   timestamp is finished.
 //!
 //! A commit notes its timestamp on the page (STORE-37), and then looks whether there is a log. The reader that makes a log says that there is
-//! one, and then takes the last noted timestamp for `whole_since`. So a commit that has not seen the log was noted before.
+//! one, and then takes the last noted timestamp for `whole_since`. So a commit that has not seen the log was noted before. Properties are alike: a
+//! commit notes its timestamp on the page of the edge, and then looks whether properties are noted.
 //!
 //! A log is as long as its last reader allows at most. When it is full, its older half goes. If no reader has asked since
 //! the last time, the whole log goes, so that a page that nobody reads keeps none.
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{Direction, LabelSetId, ListChange, VertexId};
+use mangrove_graph::ListChange;
 use mangrove_locks::rank;
-use mangrove_reclaim::sync::{AtomicBool, Mutex};
+use mangrove_reclaim::sync::{AtomicBool, AtomicU64, Mutex};
 
 use crate::memory::{Memory, RecordKind};
 
 /// Entries of a log at least.
 const ENTRIES_MIN: usize = 64;
 
-/// An edge that a commit has added to a list or taken out of it.
+/// A change, and the timestamp of its commit.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     ts: u64,
-    neighbor: VertexId,
-    labels: LabelSetId,
-    slot: u16,
-    is_incoming: bool,
-    is_added: bool,
-}
-
-impl Entry {
-    fn change(&self) -> ListChange {
-        let Entry { neighbor, labels, slot, is_incoming, is_added, .. } = *self;
-        let direction = if is_incoming { Direction::In } else { Direction::Out };
-        ListChange { slot, direction, labels, neighbor, is_added }
-    }
+    change: ListChange,
 }
 
 #[derive(Debug)]
@@ -76,8 +66,7 @@ impl ListLog {
             return self.give_up(&mut kept, memory);
         }
         let before = log.bytes();
-        let ListChange { slot, direction, labels, neighbor, is_added } = change;
-        log.entries.push(Entry { ts, neighbor, labels, slot, is_incoming: direction == Direction::In, is_added });
+        log.entries.push(Entry { ts, change });
         if log.bytes() != before {
             memory.resize(RecordKind::ListLog, before, log.bytes());
             // A graph that is at its limit needs its memory for elements.
@@ -124,7 +113,7 @@ impl ListLog {
             return false;
         }
         let between = log.entries.iter().filter(|entry| entry.ts > since && entry.ts <= until);
-        out.extend(between.map(Entry::change));
+        out.extend(between.map(|entry| entry.change));
         // Another reader may be at an earlier moment, so entries stay as long as there is room.
         if log.entries.len() > most / 2 {
             log.drop_entries(|entry| entry.ts <= since);
@@ -134,6 +123,42 @@ impl ListLog {
 
     pub(crate) fn bytes(&self) -> usize {
         self.log.lock().as_ref().map_or(0, |log| log.bytes())
+    }
+}
+
+/// Whether commits note the properties of edges that they write, for the logs of pages. Most stores have no reader that asks, and then it costs nothing to
+/// write one. Once it was asked for, it stays.
+#[derive(Debug, Default)]
+pub(crate) struct EdgeWrites {
+    is_noted: AtomicBool,
+    /// Commits after this timestamp are noted. 0 until it is known.
+    since: AtomicU64,
+}
+
+impl EdgeWrites {
+    /// Returns true if commits have to note what they write. They have noted their timestamps on the pages of the edges before.
+    #[inline]
+    pub(crate) fn is_noted(&self) -> bool {
+        // SeqCst: the look of the commit, after its note, and its partner in `begin`.
+        self.is_noted.load(Ordering::SeqCst)
+    }
+
+    /// The timestamp after which all commits note what they write; `None` if they do not.
+    pub(crate) fn noted_since(&self) -> Option<u64> {
+        Some(self.since.load(Ordering::Acquire)).filter(|since| *since > 0)
+    }
+
+    /// From now on, commits note what they write. Returns the timestamp after which all do: the last one that `noted` finds on pages
+    /// of edges.
+    pub(crate) fn begin(&self, noted: impl FnOnce() -> u64) -> u64 {
+        if let Some(since) = self.noted_since() {
+            return since;
+        }
+        // Before the look at what was noted (STORE-38).
+        self.is_noted.store(true, Ordering::SeqCst);
+        // The later one, if two readers are first.
+        let since = noted().max(1);
+        self.since.fetch_max(since, Ordering::AcqRel).max(since)
     }
 }
 
@@ -167,17 +192,22 @@ impl Log {
 
 #[cfg(all(test, not(feature = "model")))]
 mod tests {
-    use mangrove_graph::TabletId;
+    use mangrove_graph::{Direction, EdgeId, KeyId, LabelSetId, ListChangeKind, TabletId, VertexId};
 
     use super::*;
 
     fn change(n: u64) -> ListChange {
+        let labels = LabelSetId(n as u32 % 3);
         ListChange {
             slot: n as u16 % 1_024,
             direction: if n.is_multiple_of(2) { Direction::Out } else { Direction::In },
-            labels: LabelSetId(n as u32 % 3),
             neighbor: VertexId::new(TabletId(1), n),
-            is_added: n.is_multiple_of(3),
+            edge: EdgeId::new(TabletId(2), n),
+            kind: match n % 3 {
+                0 => ListChangeKind::Added(labels),
+                1 => ListChangeKind::Removed(labels),
+                _ => ListChangeKind::Wrote(KeyId(n as u32)),
+            },
         }
     }
 
@@ -219,6 +249,15 @@ mod tests {
         assert!(!log.is_kept() && memory.report().total_bytes() == 0 && log.bytes() == 0);
         assert_eq!(between(&log, 400, 500, &memory), None);
         assert!(log.is_kept(), "it begins again");
+    }
+
+    #[test]
+    fn properties_are_noted_when_a_reader_asks() {
+        let writes = EdgeWrites::default();
+        assert!(!writes.is_noted() && writes.noted_since().is_none());
+        assert_eq!(writes.begin(|| 0), 1);
+        assert_eq!(writes.begin(|| 9), 1, "it has begun");
+        assert!(writes.is_noted() && writes.noted_since() == Some(1));
     }
 
     #[test]

@@ -11,7 +11,7 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{Direction, LabelSetId, ListChange};
+use mangrove_graph::{Direction, LabelSetId, ListChange, ListChangeKind};
 use mangrove_reclaim::AppendMap;
 use mangrove_reclaim::sync::AtomicU64;
 
@@ -30,6 +30,8 @@ pub(crate) struct VertexPage {
     incoming: AppendMap<AdjacencyTable>,
     /// The timestamp of the last commit that changed the set of vertices, or a list of one of them (STORE-37).
     lists_changed: AtomicU64,
+    /// The timestamp of the last commit that wrote a property of an edge in a list, if commits note that (`list_log`).
+    edges_written: AtomicU64,
     log: ListLog,
 }
 
@@ -51,6 +53,7 @@ impl VertexPage {
             outgoing: AppendMap::default(),
             incoming: AppendMap::default(),
             lists_changed: AtomicU64::new(BASE_TS),
+            edges_written: AtomicU64::new(BASE_TS),
             log: ListLog::default(),
         }
     }
@@ -78,7 +81,7 @@ impl VertexPage {
 
     /// Notes that a commit has changed the vertices or the lists of the page, before the commit is finished (STORE-37).
     pub(crate) fn note_lists(&self, ts: u64) {
-        self.note(ts);
+        note(&self.lists_changed, ts);
         if self.log.is_kept() {
             self.log.interrupt(ts);
         }
@@ -87,17 +90,10 @@ impl VertexPage {
     /// As [`VertexPage::note_lists`], of a commit that has done this.
     #[inline]
     pub(crate) fn note_list_change(&self, ts: u64, change: ListChange, memory: &Memory) {
-        self.note(ts);
+        let is_write = matches!(change.kind, ListChangeKind::Wrote(_));
+        note(if is_write { &self.edges_written } else { &self.lists_changed }, ts);
         if self.log.is_kept() {
             self.log.add(ts, change, memory);
-        }
-    }
-
-    #[inline]
-    fn note(&self, ts: u64) {
-        // It is read first, as in `PageCore::note_change`. SeqCst: the look at the log comes after this (STORE-38).
-        if self.lists_changed.load(Ordering::SeqCst) < ts {
-            self.lists_changed.fetch_max(ts, Ordering::SeqCst);
         }
     }
 
@@ -110,12 +106,18 @@ impl VertexPage {
         memory: &Memory,
         out: &mut Vec<ListChange>,
     ) -> bool {
-        self.log.changes_between(between, most, || self.lists_changed.load(Ordering::SeqCst), memory, out)
+        let noted = || self.lists_changed.load(Ordering::SeqCst).max(self.edges_written.load(Ordering::SeqCst));
+        self.log.changes_between(between, most, noted, memory, out)
     }
 
     /// The timestamp of the last commit that changed a list of the page; the base if none has since it was loaded.
     pub(crate) fn lists_changed(&self) -> u64 {
         self.lists_changed.load(Ordering::Relaxed)
+    }
+
+    /// The timestamp of the last commit that wrote a property of an edge in a list of the page, of those that note it.
+    pub(crate) fn edges_written(&self) -> u64 {
+        self.edges_written.load(Ordering::Relaxed)
     }
 
     /// Calls `add` with the sizes of the page's parts in bytes.
@@ -129,5 +131,13 @@ impl VertexPage {
         }
         add(RecordKind::Descriptor, self.outgoing.bytes() + self.incoming.bytes());
         add(RecordKind::ListLog, self.log.bytes());
+    }
+}
+
+#[inline]
+fn note(last: &AtomicU64, ts: u64) {
+    // It is read first, as in `PageCore::note_change`. SeqCst: the look at the log comes after this (STORE-38).
+    if last.load(Ordering::SeqCst) < ts {
+        last.fetch_max(ts, Ordering::SeqCst);
     }
 }

@@ -155,16 +155,15 @@ impl GraphView for StoreView<'_> {
         (self.snapshot.txn == 0).then_some(self.snapshot.begin_ts)
     }
 
-    fn list_changes(&self, page: &VertexPage, since: u64, most: usize, out: &mut Vec<ListChange>) -> Result<bool> {
-        // A transaction that may write does not come here: its own changes are in no log.
-        let until = self.snapshot.begin_ts;
-        let found = self.store.tablet(page.first.tablet()).and_then(|tablet| tablet.vertices.get(page.first.page()));
-        // As for `vertex_pages`.
-        if !self.store.installing.is_idle() {
-            self.store.installing.wait();
-        }
-        let memory = &self.store.memory;
-        Ok(since <= until && found.is_some_and(|page| page.list_changes((since, until), most, memory, out)))
+    fn list_changes(
+        &self,
+        page: &VertexPage,
+        since: u64,
+        with_properties: bool,
+        most: usize,
+        out: &mut Vec<ListChange>,
+    ) -> Result<bool> {
+        Ok(scan::list_changes(self, page, since, with_properties, most, out))
     }
 
     fn edges_changed(&self) -> Option<u64> {

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use mangrove_graph::{
-    EdgeId, ElementKind, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts, ScanCursor, Share, TabletId, VertexId,
-    VertexPage,
+    EdgeId, ElementKind, IndexRange, KeyId, LabelFilter, LabelSetId, ListChange, LiveCounts, ScanCursor, Share,
+    TabletId, VertexId, VertexPage,
 };
 use mangrove_reclaim::epoch;
 
@@ -49,6 +49,7 @@ pub(crate) fn vertex_pages(view: &StoreView<'_>, labels: &LabelFilter, out: &mut
     let store = view.store;
     // The snapshot may see a large commit that has not noted its changes yet.
     store.installing.wait();
+    let noted = store.edge_writes.noted_since();
     for (at, tablet) in store.tablets.iter().enumerate() {
         let taken = tablet.vertices.numbered().filter(|(_, page)| labels.takes(page.core.label));
         out.extend(taken.map(|(number, page)| VertexPage {
@@ -60,8 +61,30 @@ pub(crate) fn vertex_pages(view: &StoreView<'_>, labels: &LabelFilter, out: &mut
                 until: (at as u32, number as u32 + 1),
             },
             changed: Some(page.lists_changed()),
+            edges_written: noted.map(|since| page.edges_written().max(since)),
         }));
     }
+}
+
+/// See [`mangrove_graph::GraphView::list_changes`]. The view is of a transaction that does not write: its own changes would be in no log.
+pub(crate) fn list_changes(
+    view: &StoreView<'_>,
+    page: &VertexPage,
+    since: u64,
+    with_properties: bool,
+    most: usize,
+    out: &mut Vec<ListChange>,
+) -> bool {
+    let (store, until) = (view.store, view.snapshot.begin_ts);
+    // As for `vertex_pages`.
+    if !store.installing.is_idle() {
+        store.installing.wait();
+    }
+    let are_noted = !with_properties || store.edge_writes.begin(|| edges_changed(store)) <= since;
+    let found = store.tablet(page.first.tablet()).and_then(|tablet| tablet.vertices.get(page.first.page()));
+    // The page is asked in any case, so that its log begins.
+    let is_known = found.is_some_and(|page| page.list_changes((since, until), most, &store.memory, out));
+    since <= until && are_noted && is_known
 }
 
 /// See [`mangrove_graph::GraphView::edges_changed`].

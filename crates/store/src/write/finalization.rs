@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{Direction, EdgeId, ElementId, ListChange, VertexId};
+use mangrove_graph::{Direction, EdgeId, ElementId, LabelSetId, ListChange, ListChangeKind, VertexId};
 use mangrove_reclaim::{Pin, epoch};
 
 use crate::cell::undo;
@@ -63,6 +63,9 @@ impl Store {
                     self.note_lists(element, false, ts, &pin);
                     core.add_live(-1);
                 }
+                Write::Property { element: ElementId::Edge(id), key, .. } if self.edge_writes.is_noted() => {
+                    self.note_edge(id, |_| ListChangeKind::Wrote(key), ts, &pin);
+                }
                 Write::Property { .. } => {}
             }
         }
@@ -72,17 +75,19 @@ impl Store {
     fn note_lists(&self, element: ElementId, is_added: bool, ts: u64, pin: &Pin) {
         match element {
             ElementId::Vertex(id) => self.note_lists_of(id, ts),
-            ElementId::Edge(id) => self.note_edge(id, is_added, ts, pin),
+            ElementId::Edge(id) => {
+                self.note_edge(id, if is_added { ListChangeKind::Added } else { ListChangeKind::Removed }, ts, pin);
+            }
         }
     }
 
-    /// Notes an edge that a commit has added or removed, on the pages of its ends.
-    fn note_edge(&self, id: EdgeId, is_added: bool, ts: u64, pin: &Pin) {
+    /// Notes on the pages of an edge's ends what a commit has done to the edge with these labels.
+    fn note_edge(&self, id: EdgeId, kind: impl FnOnce(LabelSetId) -> ListChangeKind, ts: u64, pin: &Pin) {
         let (_, page) = self.edge_page(id).expect("a log names only elements that exist");
         let (source, target) = page.ends(id.offset(), pin);
+        let kind = kind(page.core.label);
         for (vertex, neighbor, direction) in [(source, target, Direction::Out), (target, source, Direction::In)] {
-            let labels = page.core.label;
-            let change = ListChange { slot: vertex.offset() as u16, direction, labels, neighbor, is_added };
+            let change = ListChange { slot: vertex.offset() as u16, direction, neighbor, edge: id, kind };
             if let Some(page) = self.vertex_page_of(vertex) {
                 page.note_list_change(ts, change, &self.memory);
             }

@@ -425,8 +425,8 @@ pub fn a_table_becomes_dense_while_its_lists_change() {
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
 }
 
-/// The log of a page's lists begins while a commit adds an edge (STORE-38): the log has the edge, or says that it does not know.
-pub fn a_log_of_lists_begins_while_an_edge_is_committed() {
+/// The log of a page's lists begins while a commit adds an edge, and another writes a property of one (STORE-38): the log has both, or says that it does not know.
+pub fn a_log_of_lists_begins_while_edges_are_written() {
     let graph = Arc::new(Graph::new(3));
     let pages = |ts: u64| {
         let mut pages = Vec::new();
@@ -436,14 +436,18 @@ pub fn a_log_of_lists_begins_while_an_edge_is_committed() {
     let [page] = pages(1)[..] else { panic!("a page has all vertices") };
     let ask = move |graph: &Graph, since: u64, ts: u64| {
         let mut changes = Vec::new();
-        let is_known = graph.store.view(Snapshot::committed(ts)).list_changes(&page, since, 10, &mut changes).unwrap();
+        let is_known =
+            graph.store.view(Snapshot::committed(ts)).list_changes(&page, since, true, 10, &mut changes).unwrap();
         is_known.then_some(changes.len())
     };
     let (one, two) = (graph.clone(), graph.clone());
     let writer = thread::spawn(move || {
-        for (ts, to) in [(2, 1), (3, 2)] {
-            let link = |w: &mut Writer<'_>| w.insert_edge(one.vertices[0], one.vertices[to], one.knows, None).map(drop);
-            let log = one.write_at(ts - 1, ts, link).expect("no other transaction writes");
+        for ts in [2, 3] {
+            let log = one.write_at(ts - 1, ts, |w| match ts {
+                2 => w.insert_edge(one.vertices[0], one.vertices[1], one.knows, None).map(drop),
+                _ => w.set_edge_property(one.edges[0], one.age, Value::I64(1)),
+            });
+            let log = log.expect("no other transaction writes");
             one.store.install(&log, ts);
             one.store.retire(log, ts);
         }

@@ -1,35 +1,23 @@
-//! Rows that are amended: made of earlier rows and of what has changed since.
+//! Amended rows of positions alone.
 //!
-//! The view may know which edges came to the lists of a page and left them since the projection's commit. Then the rows of the page are
-//! not read again: cells that are the same are copied in long stretches, cells of edges that left are looked for in their
-//! rows, and cells of edges that came are put at the end of theirs.
-//!
-//! Cells without weights and edges are equal if their positions are. So of parallel edges any one may go, and
-//! an edge that came and left in the meantime is no change.
+//! Cells are equal if their positions are. So of parallel edges any one may go, and an edge that came and left in the meantime is
+//! no change.
 //!
 //! Work: that of copying the page, and for each row that loses cells one look at its cells, or some looks that compare
 //! several cells at a time.
 
 use std::ops::Range;
 
-use mangrove_graph::{Direction, ListChange};
+use mangrove_graph::{Direction, ListChange, ListChangeKind};
 
+use super::place_of;
 use crate::arrays;
 use crate::choice::ProjectionOptions;
 use crate::numbering::{NO_POSITION, Numbering};
 use crate::page_rows::{HEAD, PageRows};
 
-/// More changes than a part of this many of a page's cells are not worth amending its rows.
-const CELLS_A_CHANGE: usize = 8;
 /// Of up to this many cells, each is looked for by itself.
 const LOOKS_MAX: usize = 4;
-/// Cells that are compared together.
-const TOGETHER: usize = 32;
-
-/// How many changes of a page with this many cells are worth knowing.
-pub(crate) fn changes_max(cells: usize) -> usize {
-    cells / CELLS_A_CHANGE
-}
 
 /// A cell that comes to the row of a slot or leaves it, so many times: if negative, it leaves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -39,11 +27,8 @@ struct CellChange {
     by: i32,
 }
 
-/// What amends rows, one page after another. It keeps its arrays from page to page.
 #[derive(Default)]
-pub(crate) struct Amender {
-    /// What the view knows of a page.
-    pub(crate) changes: Vec<ListChange>,
+pub(super) struct Amender {
     cells: Vec<CellChange>,
     /// The places of the cells that leave, ascending.
     leaving: Vec<u32>,
@@ -52,15 +37,16 @@ pub(crate) struct Amender {
 }
 
 impl Amender {
-    /// The rows of a direction after [`Amender::changes`]. `None` if the changes do not fit them.
-    pub(crate) fn rows(
+    /// The rows of a direction after some changes. `None` if the changes do not fit them.
+    pub(super) fn rows(
         &mut self,
         rows: &PageRows,
+        changes: &[ListChange],
         direction: Direction,
         options: &ProjectionOptions,
         numbering: &Numbering,
     ) -> Option<PageRows> {
-        self.note_cells(direction, options, numbering);
+        self.note_cells(changes, direction, options, numbering);
         if self.cells.is_empty() {
             return Some(rows.clone());
         }
@@ -81,16 +67,24 @@ impl Amender {
     }
 
     /// Lists the changes of cells, by slots and targets, each target of a slot once.
-    fn note_cells(&mut self, direction: Direction, options: &ProjectionOptions, numbering: &Numbering) {
-        let Amender { changes, cells, .. } = self;
+    fn note_cells(
+        &mut self,
+        changes: &[ListChange],
+        direction: Direction,
+        options: &ProjectionOptions,
+        numbering: &Numbering,
+    ) {
+        let cells = &mut self.cells;
         cells.clear();
-        let is_taken = |change: &&ListChange| {
-            (direction == Direction::Both || direction == change.direction) && options.edges.takes(change.labels)
-        };
-        cells.extend(changes.iter().filter(is_taken).map(|change| CellChange {
-            slot: change.slot,
-            target: numbering.position(change.neighbor),
-            by: if change.is_added { 1 } else { -1 },
+        let of_direction = |change: &&ListChange| direction == Direction::Both || direction == change.direction;
+        cells.extend(changes.iter().filter(of_direction).filter_map(|change| {
+            let (labels, by) = match change.kind {
+                ListChangeKind::Added(labels) => (labels, 1),
+                ListChangeKind::Removed(labels) => (labels, -1),
+                ListChangeKind::Wrote(_) => return None,
+            };
+            let target = numbering.position(change.neighbor);
+            options.edges.takes(labels).then_some(CellChange { slot: change.slot, target, by })
         }));
         // Of an edge to a vertex with another label, only this end counts.
         cells.retain(|change| change.target != NO_POSITION);
@@ -180,15 +174,6 @@ fn find_leaving(
     }
     targets().for_each(|(word, bit)| wanted[word] &= !bit);
     (leaving.len() - begin == count).then_some(())
-}
-
-/// The first place of a position.
-fn place_of(cells: &[u32], target: u32) -> Option<usize> {
-    // Without a way out inside of a chunk, the compiler compares several cells at a time.
-    let has = |chunk: &[u32]| chunk.iter().fold(false, |found, cell| found | (*cell == target));
-    let nth = cells.chunks(TOGETHER).position(has)?;
-    let begin = nth * TOGETHER;
-    cells[begin..].iter().position(|cell| *cell == target).map(|place| begin + place)
 }
 
 #[cfg(all(test, not(feature = "model")))]

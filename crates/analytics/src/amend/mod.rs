@@ -1,0 +1,64 @@
+//! Rows that are amended: made of earlier rows and of what has changed since.
+//!
+//! The view may know which edges came to the lists of a page and left them since the projection's commit. Then the rows of the page are
+//! not read again: cells that are the same are copied in long stretches, cells of edges that left are looked for in their
+//! rows, and cells of edges that came are put at the end of theirs.
+//!
+//! `plain` amends rows of positions alone. `edges` amends rows whose cells have weights or name edges.
+
+mod edges;
+mod plain;
+
+use mangrove_graph::{GraphView, ListChange, Result, VertexPage};
+
+use crate::choice::ProjectionOptions;
+use crate::numbering::Numbering;
+use crate::page_rows::PageRows;
+
+/// More changes than a part of this many of a page's cells are not worth amending its rows.
+const CELLS_A_CHANGE: usize = 8;
+/// Cells that are compared together.
+const TOGETHER: usize = 32;
+
+/// Amends the rows of one page after another. It keeps its arrays from page to page.
+#[derive(Default)]
+pub(crate) struct Amender {
+    /// What the view knows of a page.
+    changes: Vec<ListChange>,
+    plain: plain::Amender,
+    edges: edges::Amender,
+}
+
+impl Amender {
+    /// The rows of a page in each direction as a view shows them, made of `rows`, those at the commit `since`. `None` if they have to be
+    /// read. The numbering has all pages that the view shows, and those of `rows` at their old positions.
+    pub(crate) fn rows(
+        &mut self,
+        view: &dyn GraphView,
+        page: &VertexPage,
+        (rows, since): (&[&PageRows], u64),
+        options: &ProjectionOptions,
+        numbering: &Numbering,
+    ) -> Result<Option<Vec<PageRows>>> {
+        let Amender { changes, plain, edges } = self;
+        changes.clear();
+        let most = rows.iter().map(|rows| rows.cell_count()).sum::<usize>() / CELLS_A_CHANGE;
+        if !view.list_changes(page, since, options.weight.is_some(), most, changes)? {
+            return Ok(None);
+        }
+        let rows = rows.iter().zip(options.directions());
+        if options.weight.is_none() && !options.names_edges {
+            return Ok(rows.map(|(rows, way)| plain.rows(rows, changes, *way, options, numbering)).collect());
+        }
+        rows.map(|(rows, way)| edges.rows(view, page, rows, changes, *way, options, numbering)).collect()
+    }
+}
+
+/// The first place of a position.
+fn place_of(cells: &[u32], target: u32) -> Option<usize> {
+    // Without a way out inside of a chunk, the compiler compares several cells at a time.
+    let has = |chunk: &[u32]| chunk.iter().fold(false, |found, cell| found | (*cell == target));
+    let nth = cells.chunks(TOGETHER).position(has)?;
+    let begin = nth * TOGETHER;
+    cells[begin..].iter().position(|cell| *cell == target).map(|place| begin + place)
+}
