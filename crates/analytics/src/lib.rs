@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `gang`, `sync` | phases of numbered parts, which helpers may join; their primitives |
 //! | [`team`] | the threads that work on an algorithm |
+//! | `gather` | sums of values at the cells of rows |
 //! | `arrays` | arrays of an algorithm's state, which all threads fill and share |
 //! | [`numbering`] | positions of vertices: small dense numbers |
 //! | [`projection`], `page_rows`, `choice` | the neighbors of all vertices as positions; those of a page; which there are |
@@ -40,6 +41,8 @@ mod choice;
 mod directory;
 #[allow(unsafe_code)]
 mod gang;
+#[allow(unsafe_code)]
+mod gather;
 mod greedy;
 mod modularity;
 pub mod named;

@@ -13,6 +13,7 @@
 //! Work O(n + m), as many phases as the greatest depth; memory 4 bytes a position, two bits in bottom-up levels, and 4 bytes
 //! with parents.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use mangrove_graph::Result;
@@ -69,51 +70,52 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
     };
     let mut found = arrays::filled(team, projection.positions(), UNREACHED)?;
     let depths = arrays::shared(&mut found);
-    let mut frontier = vec![source];
+    let mut frontier = Frontier::of(vec![source]);
     depths[source as usize].store(0, Ordering::Relaxed);
-    let mut next = Vec::new();
     let mut left = projection.cell_count();
     let mut depth = 0;
     // The cells of a frontier, if they are as many for each vertex as in the level before.
     let mut expected = u64::MAX;
-    while !frontier.is_empty() && depth < depth_max {
+    while frontier.len() > 0 && depth < depth_max {
         // Bottom up, each vertex is looked at, and cells of those without a depth.
         let limit = (left + projection.positions() as u64) / ALPHA;
         let of_frontier = match expected < limit / ESTIMATED {
             true => expected,
-            false => frontier.iter().map(|at| forward(*at).len() as u64).sum(),
+            false => frontier.vertices().map(|at| forward(at).len() as u64).sum(),
         };
         if of_frontier > limit {
-            frontier = bottom_up(projection, depths, follow, frontier, (&mut depth, depth_max), team)?;
+            let last = bottom_up(projection, depths, follow, frontier.vertices(), (&mut depth, depth_max), team)?;
+            frontier = Frontier::of(last);
             expected = u64::MAX;
             continue;
         }
         depth += 1;
-        let parts = (of_frontier / FRONTIER_CELLS).min(frontier.len() as u64 / FRONTIER_PART) as usize;
-        let mut cells = 0;
-        if parts < 2 || !team.has_helpers() {
-            next.clear();
-            for (number, at) in frontier.iter().enumerate() {
-                if number % CHECKED == 0 {
-                    team.check()?;
-                }
-                let row = forward(*at);
-                cells += row.len() as u64;
-                for &other in row {
-                    let place = &depths[other as usize];
-                    // This thread is the only one: no exchange.
-                    if place.load(Ordering::Relaxed) == UNREACHED {
-                        place.store(depth, Ordering::Relaxed);
-                        next.push(other);
+        let of_level = frontier.len() as u64;
+        let parts = (of_frontier / FRONTIER_CELLS).min(of_level / FRONTIER_PART) as usize;
+        let cells = if parts < 2 || !team.has_helpers() {
+            let (mut cells, mut found) = (0, Vec::with_capacity(frontier.len()));
+            for vertices in frontier.pieces.iter().flat_map(|piece| piece.vertices.chunks(CHECKED)) {
+                team.check()?;
+                for at in vertices {
+                    let row = forward(*at);
+                    cells += row.len() as u64;
+                    for &other in row {
+                        let place = &depths[other as usize];
+                        // This thread is the only one: no exchange.
+                        if place.load(Ordering::Relaxed) == UNREACHED {
+                            place.store(depth, Ordering::Relaxed);
+                            found.push(other);
+                        }
                     }
                 }
             }
+            frontier = Frontier::of(found);
+            cells
         } else {
-            let length = frontier.len().div_ceil(parts);
-            let reached = team.map_parts(parts, |part| {
-                let begin = (part * length).min(frontier.len());
-                let (mut cells, mut found) = (0, Vec::new());
-                for at in &frontier[begin..frontier.len().min(begin + length)] {
+            frontier.cut(parts);
+            frontier.advance(team, |vertices, found| {
+                let mut cells = 0;
+                for at in vertices {
                     let row = forward(*at);
                     cells += row.len() as u64;
                     for &other in row {
@@ -126,19 +128,72 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
                         }
                     }
                 }
-                (cells, found)
-            })?;
-            next.clear();
-            for (of_part, found) in &reached {
-                cells += of_part;
-                next.extend_from_slice(found);
-            }
-        }
+                cells
+            })?
+        };
         left = left.saturating_sub(cells);
-        expected = cells / frontier.len() as u64 * next.len() as u64 + next.len() as u64;
-        std::mem::swap(&mut frontier, &mut next);
+        expected = cells / of_level * frontier.len() as u64 + frontier.len() as u64;
     }
     Ok(found)
+}
+
+/// The vertices of a level, in pieces. The vertices that a piece finds are a piece of the next level: mostly the same thread works on them, and finds
+/// them in its caches.
+struct Frontier {
+    pieces: Vec<Piece>,
+    /// One for each piece.
+    ranges: Vec<Range<usize>>,
+}
+
+#[derive(Default)]
+struct Piece {
+    vertices: Vec<u32>,
+    /// Room for those of the next level.
+    found: Vec<u32>,
+}
+
+impl Frontier {
+    /// In one piece.
+    fn of(vertices: Vec<u32>) -> Self {
+        Frontier { pieces: vec![Piece { vertices, found: Vec::new() }], ranges: Vec::new() }
+    }
+
+    fn len(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.vertices.len()).sum()
+    }
+
+    fn vertices(&self) -> impl Iterator<Item = u32> {
+        self.pieces.iter().flat_map(|piece| piece.vertices.iter().copied())
+    }
+
+    /// Cuts the vertices into so many pieces, unless they are in pieces of about that size.
+    fn cut(&mut self, parts: usize) {
+        let (count, largest) = (self.pieces.len(), self.pieces.iter().map(|piece| piece.vertices.len()).max());
+        let is_even = largest.unwrap_or(0) * count <= 2 * self.len();
+        if !(is_even && parts <= 2 * count && count <= 2 * parts) {
+            let all: Vec<u32> = self.vertices().collect();
+            let pieces = all.chunks(all.len().div_ceil(parts));
+            self.pieces = pieces.map(|piece| Piece { vertices: piece.to_vec(), found: Vec::new() }).collect();
+        }
+        self.ranges.clear();
+        self.ranges.extend((0..self.pieces.len()).map(|piece| piece..piece + 1));
+    }
+
+    /// Goes on to the next level: what `search` finds from the vertices of each piece. Returns the sum of what it returns.
+    fn advance(&mut self, team: &Team, search: impl Fn(&[u32], &mut Vec<u32>) -> u64 + Sync) -> Result<u64> {
+        let sums = team.map_slices(&self.ranges, &mut *self.pieces, |_, pieces: &mut [Piece]| {
+            let mut sum = 0;
+            for piece in pieces {
+                // Taken out while it grows: other pieces lie beside this one.
+                let mut found = std::mem::take(&mut piece.found);
+                found.clear();
+                sum += search(&piece.vertices, &mut found);
+                piece.found = std::mem::replace(&mut piece.vertices, found);
+            }
+            sum
+        })?;
+        Ok(sums.iter().sum())
+    }
 }
 
 /// The parent of every position, from the depths that a search has found; [`UNREACHED`] for the source, and for positions
@@ -172,7 +227,7 @@ fn bottom_up(
     projection: &Projection,
     depths: &[AtomicU32],
     follow: Follow,
-    frontier: Vec<u32>,
+    frontier: impl Iterator<Item = u32>,
     (depth, depth_max): (&mut u32, u32),
     team: &Team,
 ) -> Result<Vec<u32>> {
