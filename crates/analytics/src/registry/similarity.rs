@@ -59,7 +59,9 @@ pub(super) const FAST_RP: AlgorithmInfo = AlgorithmInfo {
         let plan = given.on(None, move |projection| {
             let vectors = fast_rp::run(projection, &options, given.team)?;
             let numbering = projection.numbering();
-            let (mut vertices, mut numbers) = (Vec::new(), Vec::new());
+            let count = numbering.vertex_count() as usize;
+            // All room at once: to move a hundred megabytes takes too long for a query that is to end.
+            let (mut vertices, mut numbers) = (Vec::with_capacity(count), Vec::with_capacity(count * options.width));
             for at in numbering.present(0..numbering.positions()) {
                 if vertices.len() % VECTORS_A_CHECK == 0 {
                     given.team.check()?;

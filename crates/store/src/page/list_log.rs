@@ -218,6 +218,7 @@ mod tests {
 
     #[test]
     fn a_log_begins_when_a_reader_asks_and_has_what_came_after() {
+        assert_eq!(size_of::<Entry>(), 40, "as docs/design/analytics.md says");
         let (log, memory) = (ListLog::default(), Memory::new(u64::MAX));
         log.add(9, change(9), &memory);
         assert!(!log.is_kept() && memory.report().total_bytes() == 0);
