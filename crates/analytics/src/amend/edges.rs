@@ -28,7 +28,8 @@ struct EdgeChange {
     target: u32,
     came: bool,
     left: bool,
-    /// False if the edge has other labels than the projection's. Of an edge that did not come and did not leave, it is not known.
+    /// False if the edge has other labels than the projection's. Of an edge that did not come and did not leave, the labels are not in the log: then it is
+    /// true.
     is_taken: bool,
 }
 
