@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mangrove_graph::{Draw, EdgeId, GraphView, Purpose, Result, VertexPage};
 use parking_lot::Mutex;
 
-use crate::amend::Amender;
+use crate::amend::{self, Amender};
 use crate::choice::PART_WORK;
 pub use crate::choice::{Orientation, ProjectionOptions};
 use crate::numbering::{Numbering, SLOTS};
@@ -108,7 +108,7 @@ impl Projection {
         if pages.is_empty() {
             return Ok((self.clone(), refreshed));
         }
-        if refreshed.kept == 0 && !(self.numbering.is_of_pages(&pages) || self.can_amend(&pages[0], view)?) {
+        if refreshed.kept == 0 && !(self.numbering.is_of_pages(&pages) || self.knows_changes(&pages[0], view)?) {
             // Positions in the order of ids again.
             let read = Projection::of(view, &self.options, team)?;
             return Ok((Arc::new(if self.is_reversed { read.reversed() } else { read }), refreshed));
@@ -172,10 +172,20 @@ impl Projection {
         Ok((self, amended.into_inner()))
     }
 
-    /// Returns true if the rows of a page can be amended, as far as is known without a look at them.
-    fn can_amend(&self, page: &VertexPage, view: &dyn GraphView) -> Result<bool> {
-        let Some(since) = self.commit else { return Ok(false) };
-        view.list_changes(page, since, self.options.weight.is_some(), usize::MAX, &mut Vec::new())
+    /// Returns true if the view knows what has changed in the lists of a page.
+    fn knows_changes(&self, page: &VertexPage, view: &dyn GraphView) -> Result<bool> {
+        let Some((ordinal, since)) = self.numbering.ordinal(page.first).zip(self.commit) else { return Ok(false) };
+        amend::list_changes(view, page, (&self.page_rows(ordinal), since), &self.options, &mut Vec::new())
+    }
+
+    /// The rows of a page in the order of the options' directions.
+    fn page_rows(&self, ordinal: usize) -> Vec<&PageRows> {
+        let of_page = [Some(&self.out), self.incoming.as_ref()].into_iter().flatten().map(|rows| &rows[ordinal]);
+        let mut rows: Vec<&PageRows> = of_page.collect();
+        if self.is_reversed {
+            rows.reverse();
+        }
+        rows
     }
 
     /// A page as a view shows it, made of the rows of this projection and of what the view knows that the commits after `since` have changed.
@@ -189,12 +199,7 @@ impl Projection {
         amender: &mut Amender,
     ) -> Result<Option<Page>> {
         let Some(ordinal) = self.numbering.ordinal(page.first) else { return Ok(None) };
-        let of_page = [Some(&self.out), self.incoming.as_ref()].into_iter().flatten().map(|rows| &rows[ordinal]);
-        let mut old: Vec<&PageRows> = of_page.collect();
-        if self.is_reversed {
-            old.reverse();
-        }
-        let rows = amender.rows(view, page, (&old, since), &self.options, numbering)?;
+        let rows = amender.rows(view, page, (&self.page_rows(ordinal), since), &self.options, numbering)?;
         let Some(rows) = rows else { return Ok(None) };
         Ok(Some(Page { vertices: self.numbering.page(ordinal), cuts: page_rows::cuts_of(&rows), rows }))
     }

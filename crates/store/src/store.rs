@@ -20,8 +20,9 @@ use crate::cell::{Content, RawCell};
 use crate::connections::ConnectionFacts;
 use crate::index::{IdIndex, IdKey, PropertyIndex};
 use crate::memory::{ChunkedArray, Limbo, LogQueue, Memory, MemoryReport, Reclaimed, RecordKind, Space};
-use crate::page::list_log::EdgeWrites;
-use crate::page::{Cursor, EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotPage, Tablet, VertexPage, page_core};
+use crate::page::{
+    Cursor, EdgePage, EdgeWrites, PAGE_SLOTS, PageCore, PagePosition, SlotPage, Tablet, VertexPage, page_core,
+};
 use crate::schema::Schema;
 use crate::sizes::StoreSizes;
 use crate::version::Snapshot;

@@ -42,8 +42,7 @@ impl Amender {
     ) -> Result<Option<Vec<PageRows>>> {
         let Amender { changes, plain, edges } = self;
         changes.clear();
-        let most = rows.iter().map(|rows| rows.cell_count()).sum::<usize>() / CELLS_A_CHANGE;
-        if !view.list_changes(page, since, options.weight.is_some(), most, changes)? {
+        if !list_changes(view, page, (rows, since), options, changes)? {
             return Ok(None);
         }
         let rows = rows.iter().zip(options.directions());
@@ -52,6 +51,18 @@ impl Amender {
         }
         rows.map(|(rows, way)| edges.rows(view, page, rows, changes, *way, options, numbering)).collect()
     }
+}
+
+/// Lists what has changed in the lists of a page since the commit at which it had these rows. Returns false if the view does not know it.
+pub(crate) fn list_changes(
+    view: &dyn GraphView,
+    page: &VertexPage,
+    (rows, since): (&[&PageRows], u64),
+    options: &ProjectionOptions,
+    changes: &mut Vec<ListChange>,
+) -> Result<bool> {
+    let most = rows.iter().map(|rows| rows.cell_count()).sum::<usize>() / CELLS_A_CHANGE;
+    view.list_changes(page, since, options.weight.is_some(), most, changes)
 }
 
 /// The first place of a position.
