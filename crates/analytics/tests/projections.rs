@@ -258,7 +258,9 @@ fn rows_are_amended_by_what_commits_have_changed() {
                 let (next, refreshed) = projection.refreshed(&view, &team).unwrap();
                 amended[nth] += refreshed.amended;
                 *projection = next;
-                assert_eq!(projection.commit(), view.shown_commit());
+                // Commits that changed nothing of a projection leave it as it is.
+                let is_same = refreshed.read + refreshed.amended == 0;
+                assert!(is_same || projection.commit() == view.shown_commit());
                 let is_turned = nth % 2 == 1;
                 let turned = || (**projection).clone().reversed();
                 let what = format!("seed {seed}, step {step}, {:?}", projection.options());
