@@ -13,6 +13,7 @@
 
 use mangrove_graph::{Error, Result};
 
+use crate::arrays;
 use crate::projection::Projection;
 use crate::random::Random;
 use crate::team::Team;
@@ -48,7 +49,8 @@ impl Default for FastRpOptions {
 /// If the query of the team has ended.
 pub fn random_vectors(projection: &Projection, options: &FastRpOptions, team: &Team) -> Result<Vec<f32>> {
     let width = options.width;
-    let mut vectors = vec![0.0_f32; projection.positions() * width];
+    // By all threads, part by part: to fill some hundred megabytes takes too long for a query that is to end.
+    let mut vectors = arrays::filled(team, projection.positions() * width, 0.0_f32)?;
     let random = Random::new(options.seed);
     let edges = projection.cell_count().max(1) as f32;
     each_vector(projection, width, &mut vectors, team, |at, vector| {
@@ -80,8 +82,8 @@ pub fn run(projection: &Projection, options: &FastRpOptions, team: &Team) -> Res
         return Err(Error::invalid("the vectors of FastRP need at least one number"));
     }
     let mut last = random_vectors(projection, options, team)?;
-    let mut next = vec![0.0_f32; last.len()];
-    let mut sums = vec![0.0_f32; last.len()];
+    let mut next = arrays::filled(team, last.len(), 0.0_f32)?;
+    let mut sums = arrays::filled(team, last.len(), 0.0_f32)?;
     add_normalized(projection, (width, options.own_weight), &last, &mut sums, team)?;
     team.count_in("rounds", options.weights.len() as u64);
     for &weight in &options.weights {
