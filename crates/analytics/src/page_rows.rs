@@ -17,7 +17,7 @@ use crate::choice::{PART_WORK, ProjectionOptions};
 use crate::numbering::{NO_POSITION, Numbering, PageVertices, SLOTS};
 
 /// Where the cells begin: before them is the beginning of the row of each slot, and the end of the last one.
-pub(crate) const HEAD: usize = SLOTS + 1;
+const HEAD: usize = SLOTS + 1;
 
 /// The rows of a page in one direction, or in both. It is small, so that the table of all pages is in the fastest cache.
 #[derive(Clone, Debug)]
@@ -117,12 +117,6 @@ impl PageRows {
         self.of(slot, &self.rest.edges)
     }
 
-    /// Rows without weights and edges. The array has where the row of each slot begins, where the last one ends, and the cells.
-    /// `squares` is the sum of the squares of the lengths.
-    pub(crate) fn of_cells(rows: Arc<[u32]>, squares: u64) -> Self {
-        PageRows { rows, rest: Arc::new(Rest { squares, ..Rest::default() }) }
-    }
-
     /// The places of the cells of a slot's row among those of the page.
     pub(crate) fn places(&self, slot: usize) -> Range<usize> {
         self.rows[slot] as usize - HEAD..self.rows[slot + 1] as usize - HEAD
@@ -131,11 +125,6 @@ impl PageRows {
     /// The row of a slot, and its edges if cells name them.
     pub(crate) fn cells_of(&self, slot: usize) -> (&[u32], &[EdgeId]) {
         (self.row(slot), self.edges(slot))
-    }
-
-    /// The array as it is in [`PageRows::of_cells`].
-    pub(crate) fn array(&self) -> &[u32] {
-        &self.rows
     }
 
     /// The array of rows, and the edges of its cells: where the row of each slot begins, where the last one ends, and the cells.
@@ -421,8 +410,9 @@ impl Pieces {
         self.append_cells(begin as usize - HEAD..end as usize - HEAD);
     }
 
-    /// The rows of all slots.
-    pub(crate) fn rows(&self, old: &PageRows) -> PageRows {
+    /// The rows of all slots. `None` if they have too many cells for a page.
+    pub(crate) fn rows(&self, old: &PageRows) -> Option<PageRows> {
+        u32::try_from(HEAD + self.count).ok()?;
         let squares = self.head.windows(2).map(|ends| u64::from(ends[1] - ends[0]).pow(2)).sum();
         let rows = arrays::made(HEAD + self.count, |rows| {
             rows.append(&self.head);
@@ -431,7 +421,7 @@ impl Pieces {
         let weights = self.made(&old.rest.weights, &self.weights);
         let edges = self.made(&old.rest.edges, &self.edges);
         let of_weights = WeightFacts::of(&weights);
-        PageRows { rows, rest: Arc::new(Rest { weights, edges, of_weights, squares }) }
+        Some(PageRows { rows, rest: Arc::new(Rest { weights, edges, of_weights, squares }) })
     }
 
     /// An array beside the cells; empty if there is none.

@@ -66,7 +66,7 @@ impl Ring {
     }
 }
 
-/// Says that it is over when it is dropped: nobody waits for a writer that has panicked.
+/// Sets the flag when it is dropped, so that the reader does not wait for a writer that has panicked.
 struct EndsWith<'a>(&'a AtomicBool);
 
 impl Drop for EndsWith<'_> {

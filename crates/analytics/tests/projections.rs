@@ -329,7 +329,7 @@ fn a_page_that_gets_a_vertex_is_read_and_not_amended() {
     let link = |txn: &Transaction| {
         txn.insert_edge(world.vertices[0], world.vertices[0], world.along[0], None).unwrap();
     };
-    assert_eq!(refresh(&world, &link), (1, 0), "nobody has asked for the changes of the page before");
+    assert_eq!(refresh(&world, &link), (1, 0), "no refresh has asked for the changes of the page before");
     assert_eq!(refresh(&world, &link), (0, 1));
     assert_eq!(refresh(&world, &|txn| txn.delete_vertex(world.vertices[0]).unwrap()).1, 0);
 }

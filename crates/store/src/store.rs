@@ -265,6 +265,12 @@ impl Store {
         (page.core.is_first_generation() || self.vertex_page(id).is_some()).then_some((tablet, page))
     }
 
+    /// The page of a vertex's id. Another vertex may have the slot by now.
+    #[inline]
+    pub(crate) fn vertex_page_of(&self, id: VertexId) -> Option<&VertexPage> {
+        self.tablet(id.tablet())?.vertices.get(id.page())
+    }
+
     /// The page of an edge, and its tablet; `None` if there is no such slot, or if another edge has the slot.
     #[inline]
     pub(crate) fn edge_page(&self, id: EdgeId) -> Option<(&Tablet, &EdgePage)> {

@@ -13,7 +13,7 @@ use mangrove_graph::{
 
 use super::place_of;
 use crate::choice::ProjectionOptions;
-use crate::numbering::{NO_POSITION, Numbering};
+use crate::numbering::{NO_POSITION, Numbering, SLOTS};
 use crate::page_rows::{PageRows, Pieces, fill_weights};
 
 /// A row with more changes than this is read again: to look for each cell would take longer.
@@ -92,7 +92,7 @@ impl Amender {
             return Ok(None);
         }
         self.put_together(old, options, numbering);
-        Ok(Some(self.pieces.rows(old)))
+        Ok(self.pieces.rows(old))
     }
 
     /// Lists the changes of edges in the order of slots, each edge of a list once.
@@ -239,7 +239,7 @@ impl Amender {
             }
             pieces.end_row();
         }
-        pieces.append_rows(old, next..crate::numbering::SLOTS);
+        pieces.append_rows(old, next..SLOTS);
     }
 }
 

@@ -11,10 +11,9 @@ use std::ops::Range;
 use mangrove_graph::{Direction, ListChange, ListChangeKind};
 
 use super::place_of;
-use crate::arrays;
 use crate::choice::ProjectionOptions;
-use crate::numbering::{NO_POSITION, Numbering};
-use crate::page_rows::{HEAD, PageRows};
+use crate::numbering::{NO_POSITION, Numbering, SLOTS};
+use crate::page_rows::{PageRows, Pieces};
 
 /// Of up to this many cells, each is looked for by itself.
 const LOOKS_MAX: usize = 4;
@@ -30,10 +29,11 @@ struct CellChange {
 #[derive(Default)]
 pub(super) struct Amender {
     cells: Vec<CellChange>,
-    /// The places of the cells that leave, ascending.
-    leaving: Vec<u32>,
+    /// The places of the cells that leave a row, ascending.
+    leaving: Vec<usize>,
     /// A bit for each position. All are 0 between uses.
     wanted: Vec<u64>,
+    pieces: Pieces,
 }
 
 impl Amender {
@@ -50,20 +50,30 @@ impl Amender {
         if self.cells.is_empty() {
             return Some(rows.clone());
         }
-        self.wanted.resize(numbering.positions().div_ceil(64) as usize, 0);
-        self.leaving.clear();
-        let old = rows.array();
-        for group in self.cells.chunk_by(|one, other| one.slot == other.slot) {
+        let Amender { cells, leaving, wanted, pieces } = self;
+        wanted.resize(numbering.positions().div_ceil(64) as usize, 0);
+        pieces.begin();
+        let mut next = 0;
+        for group in cells.chunk_by(|one, other| one.slot == other.slot) {
             let slot = usize::from(group[0].slot);
-            let row = old[slot] as usize..old[slot + 1] as usize;
-            find_leaving(old, row, group, &mut self.wanted, &mut self.leaving)?;
+            pieces.append_rows(rows, next..slot);
+            next = slot + 1;
+            leaving.clear();
+            find_leaving(rows.row(slot), group, wanted, leaving)?;
+            let Range { start, end } = rows.places(slot);
+            let mut from = start;
+            for place in &*leaving {
+                pieces.append_cells(from..start + place);
+                from = start + place + 1;
+            }
+            pieces.append_cells(from..end);
+            for change in group {
+                (0..change.by).for_each(|_| pieces.push(change.target, None, None));
+            }
+            pieces.end_row();
         }
-        let (head, squares) = self.head(old)?;
-        let rows = arrays::made(head[HEAD - 1] as usize, |rows| {
-            rows.append(&head);
-            self.put_together(old, rows);
-        });
-        Some(PageRows::of_cells(rows, squares))
+        pieces.append_rows(rows, next..SLOTS);
+        pieces.rows(rows)
     }
 
     /// Lists the changes of cells, by slots and targets, each target of a slot once.
@@ -96,76 +106,34 @@ impl Amender {
         });
         cells.retain(|change| change.by != 0);
     }
-
-    /// The head of the amended rows, and the sum of the squares of their lengths.
-    fn head(&self, old: &[u32]) -> Option<([u32; HEAD], u64)> {
-        let mut head = [HEAD as u32; HEAD];
-        let (mut end, mut squares, mut changes) = (HEAD as u64, 0, self.cells.iter().peekable());
-        for slot in 0..HEAD - 1 {
-            let mut length = i64::from(old[slot + 1] - old[slot]);
-            while let Some(change) = changes.next_if(|change| usize::from(change.slot) == slot) {
-                length += i64::from(change.by);
-            }
-            let length = u64::try_from(length).ok()?;
-            squares += length * length;
-            end += length;
-            head[slot + 1] = u32::try_from(end).ok()?;
-        }
-        Some((head, squares))
-    }
-
-    /// Appends the cells of all amended rows.
-    fn put_together(&self, old: &[u32], rows: &mut arrays::Making<'_, u32>) {
-        let (mut from, mut leaving) = (HEAD, self.leaving.iter().peekable());
-        for group in self.cells.chunk_by(|one, other| one.slot == other.slot) {
-            let end = old[usize::from(group[0].slot) + 1] as usize;
-            while let Some(&place) = leaving.next_if(|place| (**place as usize) < end) {
-                rows.append(&old[from..place as usize]);
-                from = place as usize + 1;
-            }
-            rows.append(&old[from..end]);
-            from = end;
-            for change in group {
-                (0..change.by).for_each(|_| rows.append(&[change.target]));
-            }
-        }
-        rows.append(&old[from..]);
-    }
 }
 
-/// Appends the places in `old` of the cells that leave a row, ascending. `None` if the row does not have all of them. `group` are the changes of
+/// Appends the places of the cells that leave a row, ascending. `None` if the row does not have all of them. `group` are the changes of
 /// the row, by their targets.
-fn find_leaving(
-    old: &[u32],
-    row: Range<usize>,
-    group: &[CellChange],
-    wanted: &mut [u64],
-    leaving: &mut Vec<u32>,
-) -> Option<()> {
-    let begin = leaving.len();
+fn find_leaving(row: &[u32], group: &[CellChange], wanted: &mut [u64], leaving: &mut Vec<usize>) -> Option<()> {
     let count: usize = group.iter().map(|change| usize::try_from(-change.by).unwrap_or(0)).sum();
     if count <= LOOKS_MAX {
         for change in group {
-            let mut from = row.start;
+            let mut from = 0;
             for _ in change.by..0 {
-                let place = from + place_of(&old[from..row.end], change.target)?;
-                leaving.push(place as u32);
+                let place = from + place_of(&row[from..], change.target)?;
+                leaving.push(place);
                 from = place + 1;
             }
         }
-        leaving[begin..].sort_unstable();
+        leaving.sort_unstable();
         return Some(());
     }
     let bit = |target: u32| (target as usize / 64, 1_u64 << (target % 64));
     let targets = || group.iter().filter(|change| change.by < 0).map(|change| bit(change.target));
     targets().for_each(|(word, bit)| wanted[word] |= bit);
     let mut left: Vec<i32> = group.iter().map(|change| change.by).collect();
-    for (place, target) in row.clone().zip(&old[row]) {
+    for (place, target) in row.iter().enumerate() {
         let (word, bit) = bit(*target);
         if wanted[word] & bit != 0
             && let Ok(nth) = group.binary_search_by_key(target, |change| change.target)
         {
-            leaving.push(place as u32);
+            leaving.push(place);
             left[nth] += 1;
             if left[nth] == 0 {
                 wanted[word] &= !bit;
@@ -173,32 +141,28 @@ fn find_leaving(
         }
     }
     targets().for_each(|(word, bit)| wanted[word] &= !bit);
-    (leaving.len() - begin == count).then_some(())
+    (leaving.len() == count).then_some(())
 }
 
 #[cfg(all(test, not(feature = "model")))]
 mod tests {
     use super::*;
 
-    fn leaving(row: &[u32], changes: &[(u32, i32)]) -> Option<Vec<u32>> {
+    fn leaving(row: &[u32], changes: &[(u32, i32)]) -> Option<Vec<usize>> {
         let group: Vec<_> = changes.iter().map(|&(target, by)| CellChange { slot: 0, target, by }).collect();
-        let (mut wanted, mut found) = (vec![0; 16], vec![7]);
-        // The row is a part of the array.
-        let mut old = vec![5; 3];
-        old.extend(row);
-        old.push(5);
-        let outcome = find_leaving(&old, 3..3 + row.len(), &group, &mut wanted, &mut found);
+        let (mut wanted, mut found) = (vec![0; 16], Vec::new());
+        let outcome = find_leaving(row, &group, &mut wanted, &mut found);
         assert!(wanted.iter().all(|word| *word == 0), "no bit is left");
-        outcome.map(|()| found.iter().skip(1).map(|place| place - 3).collect())
+        outcome.map(|()| found)
     }
 
     #[test]
     fn cells_that_leave_are_found_one_by_one_and_together() {
         let row: Vec<u32> = (0..400).map(|at| at * 37 % 100).collect();
-        let places = |target: u32| row.iter().enumerate().filter(move |of| *of.1 == target).map(|of| of.0 as u32);
+        let places = |target: u32| row.iter().enumerate().filter(move |of| *of.1 == target).map(|of| of.0);
         let expected = |changes: &[(u32, i32)]| {
             let of = |&(target, by): &(u32, i32)| places(target).take(usize::try_from(-by).unwrap_or(0));
-            let mut found: Vec<u32> = changes.iter().flat_map(of).collect();
+            let mut found: Vec<usize> = changes.iter().flat_map(of).collect();
             found.sort_unstable();
             Some(found)
         };

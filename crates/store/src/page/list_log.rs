@@ -11,8 +11,8 @@
 //! one, and then takes the last noted timestamp for `whole_since`. So a commit that has not seen the log was noted before. Properties are alike: a
 //! commit notes its timestamp on the page of the edge, and then looks whether properties are noted.
 //!
-//! A log is as long as its last reader allows at most. When it is full, its older half goes. If no reader has asked since
-//! the last time, the whole log goes, so that a page that nobody reads keeps none.
+//! The last reader sets the most entries of a log. When it is full, the next commit drops its older half. If no reader has asked since
+//! the last time, the commit drops the whole log, so that a page without readers keeps none.
 
 use std::sync::atomic::Ordering;
 

@@ -11,7 +11,7 @@ use mangrove_reclaim::{Pin, epoch};
 
 use crate::cell::undo;
 use crate::memory::Write;
-use crate::page::{VertexPage, value_garbage};
+use crate::page::value_garbage;
 use crate::store::{Slot, Store};
 use crate::version::NEVER;
 use crate::version::installing::Announced;
@@ -99,11 +99,6 @@ impl Store {
         if let Some(page) = self.vertex_page_of(id) {
             page.note_lists(ts);
         }
-    }
-
-    /// The page of a vertex, whoever has its slot by now.
-    fn vertex_page_of(&self, id: VertexId) -> Option<&VertexPage> {
-        self.tablet(id.tablet())?.vertices.get(id.page())
     }
 
     /// Takes the writes of a log back.
