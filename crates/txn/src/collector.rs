@@ -148,6 +148,10 @@ impl Rounds for Shared {
         self.store.garbage_waiting() >= HURRY_WRITES
     }
 
+    fn committed(&self) -> u64 {
+        self.recent.stable()
+    }
+
     fn work(&self, all: bool) -> bool {
         self.collect_some(all)
     }

@@ -44,6 +44,9 @@ pub(crate) trait Rounds: Send + Sync + 'static {
     /// Returns true if commits outrun the workers, so that they do not pause between rounds.
     fn is_in_hurry(&self) -> bool;
 
+    /// A number that grows with each commit.
+    fn committed(&self) -> u64;
+
     /// Works one round. With `all`, the round also finishes work that is too little for a batch. Returns true if
     /// another round is worth it.
     fn work(&self, all: bool) -> bool;
@@ -177,9 +180,12 @@ fn live<G: Rounds>(index: usize, signal: &Signal, graph: &Weak<G>) {
             continue;
         }
         tick = if woken { TICK } else { (tick * 2).min(TICK_MAX) };
-        // A tick also finishes work that is too little for a batch.
-        while is_left_some_unless_it_panics(&*graph, !woken) && !signal.state.lock().stop {
+        // A tick also finishes work that is too little for a batch, and what writers have left alone since the last tick. Between two
+        // rounds of one tick there is no time to tell what writers leave alone. So after a commit, this work waits for the next tick.
+        let (mut all, committed) = (!woken, graph.committed());
+        while is_left_some_unless_it_panics(&*graph, all) && !signal.state.lock().stop {
             tick = TICK;
+            all &= graph.committed() == committed;
             if graph.is_in_hurry() {
                 std::thread::yield_now();
             }
@@ -210,5 +216,70 @@ fn pause(signal: &Signal, time: Duration) {
     if !state.stop {
         // A wake-up that comes now is not lost: it is a flag.
         signal.changed.wait_for(state.inner(), time);
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    /// A graph that always has work. If it is `busy`, a transaction commits during each round.
+    #[derive(Default)]
+    struct Graph {
+        busy: bool,
+        workers: Workers,
+        committed: AtomicU64,
+        /// Of each round, whether it finished work that is too little for a batch.
+        rounds: parking_lot::Mutex<Vec<bool>>,
+    }
+
+    impl Rounds for Graph {
+        fn workers(&self) -> &Workers {
+            &self.workers
+        }
+
+        fn workers_wanted(&self) -> usize {
+            1
+        }
+
+        fn is_enabled(&self) -> bool {
+            true
+        }
+
+        fn is_in_hurry(&self) -> bool {
+            false
+        }
+
+        fn committed(&self) -> u64 {
+            self.committed.load(Ordering::SeqCst)
+        }
+
+        fn work(&self, all: bool) -> bool {
+            let mut rounds = self.rounds.lock();
+            rounds.push(all);
+            self.committed.fetch_add(self.busy.into(), Ordering::SeqCst);
+            // The first round follows the wake-up, and the worker waits for a tick after it.
+            rounds.len() > 1
+        }
+    }
+
+    /// The first rounds of a worker.
+    fn rounds(busy: bool) -> Vec<bool> {
+        let graph = Arc::new(Graph { busy, ..Graph::default() });
+        graph.workers.wake(&graph);
+        while graph.rounds.lock().len() < 6 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let rounds = graph.rounds.lock()[..6].to_vec();
+        drop(graph);
+        rounds
+    }
+
+    #[test]
+    fn small_work_is_finished_at_once_unless_writers_commit() {
+        assert_eq!(rounds(false), [false, true, true, true, true, true]);
+        assert_eq!(rounds(true), [false, true, false, false, false, false]);
     }
 }
