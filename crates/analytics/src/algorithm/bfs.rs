@@ -5,7 +5,7 @@
 //! a depth look for a neighbor in the last level, and stop at the first: in the middle of a search most of a graph is found
 //! by few looks. A search turns bottom up when the frontier has more cells than 1/15 of all vertices and of the cells that are left to look at, because bottom up looks
 //! at all of these, and back when it has fewer than 1/18 of the vertices. In a grid there are a thousand levels of a few hundred vertices: the cells of such a
-//! level are estimated from those of the level before, and a level of one part is searched without atomic exchanges.
+//! level are estimated from those of the level before, and threads write depths without atomic exchanges.
 //!
 //! The *parent* of a vertex is the neighbor of the level before it with the least position. It is found by a walk over all rows after the
 //! search: a parent that is chosen during the search would depend on which thread comes first.
@@ -92,44 +92,34 @@ pub fn within(projection: &Projection, source: u32, follow: Follow, depth_max: u
         depth += 1;
         let of_level = frontier.len() as u64;
         let parts = (of_frontier / FRONTIER_CELLS).min(of_level / FRONTIER_PART) as usize;
+        let search = |vertices: &[u32], found: &mut Vec<u32>| {
+            let mut cells = 0;
+            for at in vertices {
+                let row = forward(*at);
+                cells += row.len() as u64;
+                for &other in row {
+                    let place = &depths[other as usize];
+                    // No exchange: two threads may find a vertex at the same time. Both write the same depth, and the next level has the
+                    // vertex twice, which is rare.
+                    if place.load(Ordering::Relaxed) == UNREACHED {
+                        place.store(depth, Ordering::Relaxed);
+                        found.push(other);
+                    }
+                }
+            }
+            cells
+        };
         let cells = if parts < 2 || !team.has_helpers() {
             let (mut cells, mut found) = (0, Vec::with_capacity(frontier.len()));
             for vertices in frontier.pieces.iter().flat_map(|piece| piece.vertices.chunks(CHECKED)) {
                 team.check()?;
-                for at in vertices {
-                    let row = forward(*at);
-                    cells += row.len() as u64;
-                    for &other in row {
-                        let place = &depths[other as usize];
-                        // This thread is the only one: no exchange.
-                        if place.load(Ordering::Relaxed) == UNREACHED {
-                            place.store(depth, Ordering::Relaxed);
-                            found.push(other);
-                        }
-                    }
-                }
+                cells += search(vertices, &mut found);
             }
             frontier = Frontier::of(found);
             cells
         } else {
             frontier.cut(parts);
-            frontier.advance(team, |vertices, found| {
-                let mut cells = 0;
-                for at in vertices {
-                    let row = forward(*at);
-                    cells += row.len() as u64;
-                    for &other in row {
-                        let place = &depths[other as usize];
-                        // A plain look first: most neighbors have a depth, and an exchange takes the line from others.
-                        if place.load(Ordering::Relaxed) == UNREACHED
-                            && place.compare_exchange(UNREACHED, depth, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-                        {
-                            found.push(other);
-                        }
-                    }
-                }
-                cells
-            })?
+            frontier.advance(team, search)?
         };
         left = left.saturating_sub(cells);
         expected = cells / of_level * frontier.len() as u64 + frontier.len() as u64;
