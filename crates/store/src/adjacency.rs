@@ -467,6 +467,11 @@ mod tests {
     }
 
     #[test]
+    fn a_header_fills_a_cache_line() {
+        assert_eq!((size_of::<storage::ListHeader>(), align_of::<storage::ListHeader>()), (64, 64));
+    }
+
+    #[test]
     fn a_tail_grows_through_rows_of_every_size_and_resumes_anywhere() {
         let (memory, limbo) = (Memory::new(u64::MAX), Limbo::default());
         let space = Space { memory: &memory, limbo: &limbo };

@@ -39,6 +39,8 @@ const BITS_A_CHANGE: usize = 16;
 /// Bits for every slot of the page, at least, since tables grow.
 const BITS_A_SLOT: usize = 8;
 const BITS_MIN: usize = 64;
+/// How many edges are looked up together.
+const EDGES_A_LOOK: usize = 64;
 
 /// The edges of a table that a transaction has begun to end. Made with the first, and in a box, since most tables have
 /// none. Invariant: STORE-15.
@@ -195,11 +197,18 @@ impl Suspects<'_> {
         self.names.is_some_and(|names| names.has((at / 64, 1 << (at % 64))))
     }
 
-    /// Of up to 64 edges of a list that was not named: a bit for each that has to be checked, the first edge's lowest.
+    /// Calls `each` with the positions of the edges that have to be checked, of a list that was not named.
     #[inline]
-    pub(crate) fn among(&self, edges: &[EdgeId]) -> u64 {
-        let Some(names) = self.names else { return 0 };
-        edges.iter().enumerate().fold(0, |bits, (at, edge)| bits | u64::from(names.has(names.bit_of(*edge))) << at)
+    pub(crate) fn each_among(&self, edges: &[EdgeId], mut each: impl FnMut(usize)) {
+        let Some(names) = self.names else { return };
+        for (look, edges) in edges.chunks(EDGES_A_LOOK).enumerate() {
+            let has = |(at, edge): (usize, &EdgeId)| u64::from(names.has(names.bit_of(*edge))) << at;
+            let mut bits = edges.iter().enumerate().map(has).fold(0, |bits, bit| bits | bit);
+            while bits != 0 {
+                each(look * EDGES_A_LOOK + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
+        }
     }
 
     /// Returns true if an edge of a list that was not named has to be checked.

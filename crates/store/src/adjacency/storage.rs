@@ -20,12 +20,13 @@ use crate::memory::{Arena, Garbage, Memory, RecordKind};
 #[derive(Debug, Default)]
 pub(super) struct TailEnd {
     row: u64,
-    len: u64,
-    used: u64,
+    len: u32,
+    used: u32,
 }
 
-/// The header of a list that is long, has a tail, or has deleted edges.
+/// The header of a list that is long, has a tail, or has deleted edges. It fills a cache line, since to find a header is mostly a cache miss.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct ListHeader {
     /// Offset << 32 | length of the packed part; set before the header is published.
     pub(super) packed: AtomicU64,
@@ -61,16 +62,17 @@ impl ListHeader {
         pin: &Pin,
     ) {
         if end.used == end.len {
-            let len = if end.len == 0 { FIRST_ROW } else { (end.len * 2).min(LAST_ROW) };
+            let last_len = u64::from(end.len);
+            let len = if last_len == 0 { FIRST_ROW } else { (last_len * 2).min(LAST_ROW) };
             let (row, _) = tails.allocate(len, memory, pin);
             // Release: a reader that follows the link finds the row's chunk.
             match end.row {
                 0 => self.first.store(row, Ordering::Release),
-                last => tails.row(last, end.len, pin)[0].neighbor.store(row, Ordering::Release),
+                last => tails.row(last, last_len, pin)[0].neighbor.store(row, Ordering::Release),
             }
-            *end = TailEnd { row, len, used: 1 };
+            *end = TailEnd { row, len: len as u32, used: 1 };
         }
-        let cell = &tails.row(end.row, end.len, pin)[end.used as usize];
+        let cell = &tails.row(end.row, end.len.into(), pin)[end.used as usize];
         cell.neighbor.store(neighbor.to_bits(), Ordering::Relaxed);
         cell.edge.store(edge.to_bits(), Ordering::Relaxed);
         end.used += 1;
@@ -168,19 +170,24 @@ impl ListStorage {
             start = self.tails.row(start, len, pin)[0].neighbor.load(Ordering::Acquire);
             len = (len * 2).min(LAST_ROW);
         }
-        garbage.push(Garbage::Header { tablet, record: descriptor & HEADER_MASK });
+        // A block is given to a header before a descriptor names it.
+        let has_block = header.own.get(pin).is_some();
+        garbage.push(Garbage::Header { tablet, record: descriptor & HEADER_MASK, has_block });
     }
 
-    /// Takes back a header, a grace period after it was unlinked. A block that it had to itself is given up next.
-    pub(crate) fn free_header(&self, number: u64, memory: &Memory) -> Option<Retired> {
-        let pin = epoch::pin();
-        let header = self.header(number, &pin);
-        if let Some(block) = header.own.get(&pin) {
-            memory.remove(RecordKind::Block, block.bytes());
-        }
-        let own = header.own.swap(None);
+    /// Takes back a header, a grace period after it was unlinked. If it has a block to itself, that is given up next. A header without one is
+    /// not looked at: that would be a cache miss.
+    pub(crate) fn free_header(&self, number: u64, has_block: bool, memory: &Memory) -> Option<Retired> {
+        let own = has_block.then(|| {
+            let pin = epoch::pin();
+            let header = self.header(number, &pin);
+            if let Some(block) = header.own.get(&pin) {
+                memory.remove(RecordKind::Block, block.bytes());
+            }
+            header.own.swap(None)
+        });
         self.free_blank_header(number);
-        own
+        own.flatten()
     }
 
     /// Takes back a header that no other thread has seen.

@@ -227,8 +227,8 @@ impl Store {
                 // SAFETY: it went into limbo after `retire` had refused it to readers, and came out now.
                 unsafe { self.pools(tablet).values.clear(record) }
             }
-            Garbage::Header { tablet, record } => {
-                let own = self.pools(tablet).lists.free_header(record, &self.memory);
+            Garbage::Header { tablet, record, has_block } => {
+                let own = self.pools(tablet).lists.free_header(record, has_block, &self.memory);
                 second.extend(own.map(Garbage::Box));
             }
             Garbage::Row { tablet, start, len } => self.pools(tablet).lists.free_row(start, len),

@@ -40,13 +40,14 @@ use std::sync::atomic::Ordering;
 
 use mangrove_graph::{Direction, EdgeId, LabelSetId, TabletId, VertexId};
 use mangrove_reclaim::{Pin, epoch};
+use smallvec::SmallVec;
 
 use crate::adjacency::{
     AdjacencyTable, Block, HEADER, Layout, List, ListFigures, NewList, Seen, Suspects, is_clean_run,
 };
 use crate::garbage::RunningTransactions;
 use crate::memory::{Garbage, RecordKind};
-use crate::page::{TableName, Tablet, VertexPage};
+use crate::page::{PageCore, TableName, Tablet, VertexPage};
 use crate::store::Store;
 use crate::version::Standing;
 
@@ -83,12 +84,49 @@ struct Looked {
 
 /// Lists are read in groups of this size, which are loaded ahead together.
 const GROUP: usize = 16;
+/// How many edges are checked together.
+const CHECKED_TOGETHER: usize = 64;
+
+/// A list that compaction has begun to look at.
+struct Begun<'p> {
+    at: usize,
+    descriptor: u64,
+    list: List<'p>,
+    /// Its edges that are checked, as a range of the checks: those of the tail, and then those of the run.
+    checks: Range<usize>,
+}
+
+/// A cell whose edge is checked.
+struct Check {
+    cell: (VertexId, EdgeId),
+    /// Of a cell of the run: its position there.
+    at: usize,
+    standing: Standing,
+}
+
+impl Check {
+    fn new(cell: (VertexId, EdgeId), at: usize) -> Self {
+        Check { cell, at, standing: Standing::Changing }
+    }
+}
+
+/// Names the edges of a list's run that are checked. The list is at this slot.
+fn name_checks(list: &List<'_>, suspects: &Suspects<'_>, slot: usize, checks: &mut Vec<Check>) {
+    let check = |at: usize| Check::new((list.neighbors[at], list.edges[at]), at);
+    if suspects.has_list(slot) {
+        checks.extend((0..list.edges.len()).map(check));
+    } else {
+        suspects.each_among(list.edges, |at| checks.push(check(at)));
+    }
+}
 
 /// The new lists of a table, before any list is replaced. The arrays are used for one table after another.
 #[derive(Default)]
 struct Draft {
     /// Vertices that may have a list.
     slots: Vec<usize>,
+    /// Of the group of lists at hand.
+    checks: Vec<Check>,
     looked: Vec<Looked>,
     /// The cells of the new block, in two parallel arrays.
     neighbors: Vec<VertexId>,
@@ -301,8 +339,14 @@ impl Compaction<'_> {
         draft.slots.extend(table.descriptors.slots(pin));
         for first in (0..draft.slots.len()).step_by(GROUP) {
             let group = first..draft.slots.len().min(first + GROUP);
-            self.prefetch(&draft.slots[group.clone()], &suspects, pin);
-            group.for_each(|nth| self.look(draft.slots[nth], version, effort, &suspects, draft, pin));
+            self.prefetch(&draft.slots[group.clone()], pin);
+            draft.checks.clear();
+            let begin = |nth| self.begin(draft.slots[nth], version, effort, &suspects, draft, pin);
+            let begun: SmallVec<[Begun<'_>; GROUP]> = group.filter_map(begin).collect();
+            let mut checks = std::mem::take(&mut draft.checks);
+            self.check(&mut checks, pin);
+            begun.iter().for_each(|list| self.draft_list(list, &checks[list.checks.clone()], version, draft));
+            draft.checks = checks;
         }
         // A compaction with `Effort::All` has to find the table. All these lists count as one change, so that they do
         // not make the table due.
@@ -334,51 +378,69 @@ impl Compaction<'_> {
         self.store.collectors_limbo.take_in(garbage);
     }
 
-    /// Starts loading the parts of lists with headers, step by step for all of them: header, tail, version words.
-    fn prefetch(&self, group: &[usize], suspects: &Suspects<'_>, pin: &Pin) {
+    /// Starts loading the parts of lists with headers, step by step for all of them: header, tail.
+    fn prefetch(&self, group: &[usize], pin: &Pin) {
         let (table, lists) = (self.table, &self.tablet.lists);
         group.iter().for_each(|&at| lists.prefetch(table.descriptor(at, pin), pin));
         group.iter().for_each(|&at| lists.prefetch_tail(table.descriptor(at, pin), pin));
-        for &at in group {
-            let list = table.list(at, lists, pin);
-            list.tail(0).take(GROUP).for_each(|(_, _, edge)| self.prefetch_version(edge, pin));
-            if !suspects.is_empty() && list.edges.len() < self.long_list() as usize {
-                let suspected = list.edges.iter().filter(|edge| suspects.has(**edge));
-                suspected.for_each(|edge| self.prefetch_version(*edge, pin));
-            }
-        }
     }
 
-    fn prefetch_version(&self, edge: EdgeId, pin: &Pin) {
-        if let Some(core) = self.store.edge_core(edge) {
-            core.prefetch_version(pin, edge.offset());
-        }
-    }
-
-    /// Reads a list and drafts the list that replaces it in layout `version`, unless it stays as it is.
-    fn look(&self, at: usize, version: u32, effort: Effort, suspects: &Suspects<'_>, draft: &mut Draft, pin: &Pin) {
+    /// Begins to look at a list, unless it stays as it is: names its edges that are checked.
+    fn begin<'p>(
+        &'p self,
+        at: usize,
+        version: u32,
+        effort: Effort,
+        suspects: &Suspects<'_>,
+        draft: &mut Draft,
+        pin: &'p Pin,
+    ) -> Option<Begun<'p>> {
         let (table, lists) = (self.table, &self.tablet.lists);
-        let mut old = table.descriptor(at, pin);
-        if old & HEADER != 0 {
-            let figures = table.figures(old, lists, pin);
+        let mut descriptor = table.descriptor(at, pin);
+        if descriptor & HEADER != 0 {
+            let figures = table.figures(descriptor, lists, pin);
             // If the version has come round to that of the list, the next compaction takes another version.
             if !self.is_due(&figures, effort) || figures.layout_version == version {
                 draft.is_some_left |= self.is_due(&figures, Effort::All);
-                self.name_again(at, old, suspects, pin);
-                return;
+                self.name_again(at, descriptor, suspects, pin);
+                return None;
             }
         }
-        if !is_clean_run(old) {
-            old = table.begin_compaction(at, self.store.space(), pin);
+        if !is_clean_run(descriptor) {
+            // Before an edge is checked (STORE-13).
+            descriptor = table.begin_compaction(at, self.store.space(), pin);
         }
-        if old == 0 {
-            return;
+        if descriptor == 0 {
+            return None;
         }
-        let list = table.list_of(at, old, lists, pin);
+        let list = table.list_of(at, descriptor, lists, pin);
+        let first = draft.checks.len();
+        draft.checks.extend(list.tail(0).map(|(_, neighbor, edge)| Check::new((neighbor, edge), 0)));
+        name_checks(&list, suspects, at, &mut draft.checks);
+        let checks = first..draft.checks.len();
+        Some(Begun { at, descriptor, list, checks })
+    }
+
+    /// Checks edges: reads their versions. Each step is taken for many edges before the next one, so that the misses of a step overlap.
+    fn check(&self, checks: &mut [Check], pin: &Pin) {
+        for checks in checks.chunks_mut(CHECKED_TOGETHER) {
+            let cores = || checks.iter().map(|check| (check.cell.1, self.store.edge_core(check.cell.1)));
+            cores().filter_map(|(_, core)| core).for_each(PageCore::prefetch);
+            for (edge, core) in cores().filter_map(|(edge, core)| Some((edge, core?))) {
+                core.prefetch_version(pin, edge.offset());
+            }
+            for check in checks {
+                check.standing = self.store.standing(pin, check.cell.1, self.reached.oldest_snapshot);
+            }
+        }
+    }
+
+    /// Drafts the list that replaces one in layout `version`.
+    fn draft_list(&self, begun: &Begun<'_>, checks: &[Check], version: u32, draft: &mut Draft) {
+        let Begun { at, descriptor, list, .. } = begun;
         let (first, first_young) = (draft.neighbors.len(), draft.young.len());
-        let is_checked_whole = suspects.has_list(at);
-        self.draft_cells(&list, (!is_checked_whole).then_some(suspects), draft, pin);
-        let seen = Seen { at, descriptor: old, tail_len: list.tail_len, new_layout: version };
+        self.draft_cells(list, checks, draft);
+        let seen = Seen { at: *at, descriptor: *descriptor, tail_len: list.tail_len, new_layout: version };
         let (mut run, mut own) = (first..draft.neighbors.len(), None);
         if run.len() as u64 >= self.long_list() {
             own = Some(Block::new(&draft.neighbors[first..], &draft.edges[first..]));
@@ -392,33 +454,26 @@ impl Compaction<'_> {
     /// For a list that stays as it is: puts the names back of its packed edges that are not frozen (STORE-15).
     fn name_again(&self, at: usize, descriptor: u64, suspects: &Suspects<'_>, pin: &Pin) {
         let list = self.table.list_of(at, descriptor, &self.tablet.lists, pin);
-        // Clean lists too: the transaction that gave the name may mark the list only then.
-        let is_whole = suspects.has_list(at);
-        let is_suspect = |edge: &&EdgeId| is_whole || suspects.has(**edge);
-        list.edges.iter().filter(is_suspect).for_each(|edge| self.prefetch_version(*edge, pin));
-        for &edge in list.edges.iter().filter(is_suspect) {
-            if !matches!(self.store.standing(pin, edge, self.reached.oldest_snapshot), Standing::Frozen) {
-                suspects.name_again(edge);
-            }
-        }
+        let mut checks = Vec::new();
+        // Of clean lists too: the transaction that gave the name may mark the list only then.
+        name_checks(&list, suspects, at, &mut checks);
+        self.check(&mut checks, pin);
+        let is_changing = |check: &&Check| !matches!(check.standing, Standing::Frozen);
+        checks.iter().filter(is_changing).for_each(|check| suspects.name_again(check.cell.1));
     }
 
-    /// Drafts the run and the tail of a list. Checks all edges of the tail, and the suspects of the run; without
-    /// suspects, all edges of the run.
-    fn draft_cells(&self, list: &List<'_>, suspects: Option<&Suspects<'_>>, draft: &mut Draft, pin: &Pin) {
+    /// Drafts the run and the tail of a list whose edges were checked.
+    fn draft_cells(&self, list: &List<'_>, checks: &[Check], draft: &mut Draft) {
         draft.frozen.clear();
-        list.tail(0).for_each(|(_, neighbor, edge)| self.put((neighbor, edge), draft, pin));
+        let (of_tail, of_run) = checks.split_at(list.tail_len as usize);
+        of_tail.iter().for_each(|check| self.put(check, draft));
         let (neighbors, edges) = (list.neighbors, list.edges);
         let mut kept = 0;
-        if suspects.is_none_or(|suspects| !suspects.is_empty()) {
-            // Mostly few edges are checked. The cells between them stay as they are.
-            for at in 0..edges.len() {
-                if suspects.is_none_or(|suspects| suspects.has(edges[at])) {
-                    self.keep(&neighbors[kept..at], &edges[kept..at], draft);
-                    self.put((neighbors[at], edges[at]), draft, pin);
-                    kept = at + 1;
-                }
-            }
+        // Mostly few edges are checked. The cells between them stay as they are.
+        for check in of_run {
+            self.keep(&neighbors[kept..check.at], &edges[kept..check.at], draft);
+            self.put(check, draft);
+            kept = check.at + 1;
         }
         if kept == 0 && draft.frozen.is_empty() {
             // The run as it is.
@@ -438,11 +493,11 @@ impl Compaction<'_> {
     }
 
     /// Decides where a cell goes, by the version of its edge.
-    fn put(&self, cell: (VertexId, EdgeId), draft: &mut Draft, pin: &Pin) {
-        match self.store.standing(pin, cell.1, self.reached.oldest_snapshot) {
-            Standing::Frozen => draft.frozen.push(cell),
-            Standing::Young | Standing::Changing => draft.young.push(cell),
-            Standing::Vacant | Standing::Over => draft.dropped.push(cell.1),
+    fn put(&self, check: &Check, draft: &mut Draft) {
+        match check.standing {
+            Standing::Frozen => draft.frozen.push(check.cell),
+            Standing::Young | Standing::Changing => draft.young.push(check.cell),
+            Standing::Vacant | Standing::Over => draft.dropped.push(check.cell.1),
         }
     }
 

@@ -18,8 +18,8 @@ pub(crate) enum Garbage {
     Value { tablet: u16, record: u64 },
     /// A record of the value region whose content is refused. After the grace period it is cleared.
     DyingValue { tablet: u16, record: u64 },
-    /// A header of an adjacency list.
-    Header { tablet: u16, record: u64 },
+    /// A header of an adjacency list, and whether it has a block to itself.
+    Header { tablet: u16, record: u64, has_block: bool },
     /// A row of a tail.
     Row { tablet: u16, start: u64, len: u64 },
     /// The slot of an element that nothing names.

@@ -47,7 +47,7 @@ struct Log {
 pub(crate) struct ListLog {
     /// Whether there is a log: most pages have none, and then commits take no lock.
     is_kept: AtomicBool,
-    log: Mutex<Option<Box<Log>>, rank::ListLog>,
+    log: Mutex<Option<Log>, rank::ListLog>,
 }
 
 impl ListLog {
@@ -83,7 +83,7 @@ impl ListLog {
         }
     }
 
-    fn give_up(&self, kept: &mut Option<Box<Log>>, memory: &Memory) {
+    fn give_up(&self, kept: &mut Option<Log>, memory: &Memory) {
         self.is_kept.store(false, Ordering::SeqCst);
         kept.take().into_iter().for_each(|log| memory.remove(RecordKind::ListLog, log.bytes()));
     }
@@ -96,7 +96,6 @@ impl ListLog {
         (since, until): (u64, u64),
         most: usize,
         noted: impl FnOnce() -> u64,
-        memory: &Memory,
         out: &mut Vec<ListChange>,
     ) -> bool {
         let (mut kept, most) = (self.log.lock(), most.max(ENTRIES_MIN));
@@ -104,8 +103,7 @@ impl ListLog {
             // Before the look at what was noted (STORE-38).
             self.is_kept.store(true, Ordering::SeqCst);
             let log = Log { entries: Vec::new(), whole_since: noted(), most, is_read: true };
-            memory.add(RecordKind::ListLog, log.bytes());
-            *kept = Some(Box::new(log));
+            *kept = Some(log);
             return false;
         };
         (log.most, log.is_read) = (most, true);
@@ -163,8 +161,9 @@ impl EdgeWrites {
 }
 
 impl Log {
+    /// Without the log itself, which is a part of its page.
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.entries.capacity() * size_of::<Entry>()
+        self.entries.capacity() * size_of::<Entry>()
     }
 
     /// Drops the older half of the entries. Returns false if no reader has asked since the last time.
@@ -211,9 +210,9 @@ mod tests {
         }
     }
 
-    fn between(log: &ListLog, since: u64, until: u64, memory: &Memory) -> Option<Vec<ListChange>> {
+    fn between(log: &ListLog, since: u64, until: u64) -> Option<Vec<ListChange>> {
         let mut found = Vec::new();
-        log.changes_between((since, until), 100, || 10, memory, &mut found).then_some(found)
+        log.changes_between((since, until), 100, || 10, &mut found).then_some(found)
     }
 
     #[test]
@@ -222,33 +221,33 @@ mod tests {
         let (log, memory) = (ListLog::default(), Memory::new(u64::MAX));
         log.add(9, change(9), &memory);
         assert!(!log.is_kept() && memory.report().total_bytes() == 0);
-        assert_eq!(between(&log, 9, 10, &memory), None);
+        assert_eq!(between(&log, 9, 10), None);
         assert!(log.is_kept());
         // Commits add their entries in any order.
         [12, 11, 13, 13].into_iter().for_each(|ts| log.add(ts, change(ts), &memory));
-        assert_eq!(between(&log, 9, 13, &memory), None, "an earlier commit was noted before the log began");
+        assert_eq!(between(&log, 9, 13), None, "an earlier commit was noted before the log began");
         let of = |timestamps: &[u64]| Some(timestamps.iter().map(|ts| change(*ts)).collect::<Vec<_>>());
-        assert_eq!(between(&log, 10, 12, &memory), of(&[12, 11]));
-        assert_eq!(between(&log, 11, 13, &memory), of(&[12, 13, 13]));
-        assert_eq!(between(&log, 13, 20, &memory), of(&[]));
+        assert_eq!(between(&log, 10, 12), of(&[12, 11]));
+        assert_eq!(between(&log, 11, 13), of(&[12, 13, 13]));
+        assert_eq!(between(&log, 13, 20), of(&[]));
         log.interrupt(12);
-        assert_eq!(between(&log, 11, 13, &memory), None);
-        assert_eq!(between(&log, 12, 13, &memory), of(&[13, 13]));
+        assert_eq!(between(&log, 11, 13), None);
+        assert_eq!(between(&log, 12, 13), of(&[13, 13]));
         assert_eq!(memory.report().total_bytes(), log.bytes() as u64);
     }
 
     #[test]
     fn a_full_log_loses_its_older_half_and_one_that_nobody_reads_goes() {
         let (log, memory) = (ListLog::default(), Memory::new(u64::MAX));
-        between(&log, 0, 0, &memory);
+        between(&log, 0, 0);
         (0..101).for_each(|n| log.add(100 + n, change(n), &memory));
-        assert_eq!(between(&log, 148, 300, &memory), None, "a commit at 149 has lost its entry");
-        assert_eq!(between(&log, 149, 300, &memory).map(|found| found.len()), Some(51));
-        assert_eq!(between(&log, 170, 300, &memory).map(|found| found.len()), Some(30));
-        assert_eq!(between(&log, 169, 300, &memory), None, "more than half full, it keeps what its last reader needs");
+        assert_eq!(between(&log, 148, 300), None, "a commit at 149 has lost its entry");
+        assert_eq!(between(&log, 149, 300).map(|found| found.len()), Some(51));
+        assert_eq!(between(&log, 170, 300).map(|found| found.len()), Some(30));
+        assert_eq!(between(&log, 169, 300), None, "more than half full, it keeps what its last reader needs");
         (0..200).for_each(|n| log.add(301 + n, change(n), &memory));
         assert!(!log.is_kept() && memory.report().total_bytes() == 0 && log.bytes() == 0);
-        assert_eq!(between(&log, 400, 500, &memory), None);
+        assert_eq!(between(&log, 400, 500), None);
         assert!(log.is_kept(), "it begins again");
     }
 
@@ -264,7 +263,7 @@ mod tests {
     #[test]
     fn a_graph_at_its_limit_keeps_no_log() {
         let (log, memory) = (ListLog::default(), Memory::new(400));
-        between(&log, 0, 0, &memory);
+        between(&log, 0, 0);
         (0..64).for_each(|n| log.add(100 + n, change(n), &memory));
         assert!(!log.is_kept() && memory.report().total_bytes() == 0);
     }

@@ -99,15 +99,9 @@ impl VertexPage {
 
     /// Appends what the commits after `since` up to `until` have changed in the lists of the page, all of which are finished. Returns
     /// false if the page does not know. From then on it keeps a log, of up to about `most` changes.
-    pub(crate) fn list_changes(
-        &self,
-        between: (u64, u64),
-        most: usize,
-        memory: &Memory,
-        out: &mut Vec<ListChange>,
-    ) -> bool {
+    pub(crate) fn list_changes(&self, between: (u64, u64), most: usize, out: &mut Vec<ListChange>) -> bool {
         let noted = || self.lists_changed.load(Ordering::SeqCst).max(self.edges_written.load(Ordering::SeqCst));
-        self.log.changes_between(between, most, noted, memory, out)
+        self.log.changes_between(between, most, noted, out)
     }
 
     /// The timestamp of the last commit that changed a list of the page; the base if none has since it was loaded.

@@ -13,8 +13,6 @@ use crate::adjacency::{Dirty, List};
 use crate::page::PageCore;
 use crate::read::view::StoreView;
 
-/// How many edges of a run are looked up together in the filters of ended edges.
-const EDGES_A_LOOK: usize = 64;
 /// How many edges are checked together.
 const CHECKED_TOGETHER: usize = 64;
 /// In place of a position in a run: the cell is in the tail.
@@ -71,15 +69,7 @@ impl FilteredRuns {
             |at: usize| Check { neighbor: list.neighbors[at], edge: list.edges[at], at: at as u32, is_seen: false };
         match list.dirty {
             Dirty::No => {}
-            Dirty::Suspects(suspects) => {
-                for (look, edges) in list.edges.chunks(EDGES_A_LOOK).enumerate() {
-                    let mut bits = suspects.among(edges);
-                    while bits != 0 {
-                        self.checks.push(of_run(look * EDGES_A_LOOK + bits.trailing_zeros() as usize));
-                        bits &= bits - 1;
-                    }
-                }
-            }
+            Dirty::Suspects(suspects) => suspects.each_among(list.edges, |at| self.checks.push(of_run(at))),
             Dirty::Whole => self.checks.extend((0..list.edges.len()).map(of_run)),
         }
         let of_tail = |(_, neighbor, edge)| Check { neighbor, edge, at: IN_TAIL, is_seen: false };

@@ -83,7 +83,7 @@ pub(crate) fn list_changes(
     let are_noted = !with_properties || store.edge_writes.begin(|| edges_changed(store)) <= since;
     let found = store.vertex_page_of(page.first);
     // The page is asked in any case, so that its log begins.
-    let is_known = found.is_some_and(|page| page.list_changes((since, until), most, &store.memory, out));
+    let is_known = found.is_some_and(|page| page.list_changes((since, until), most, out));
     since <= until && are_noted && is_known
 }
 
