@@ -1,7 +1,7 @@
 //! Amended rows whose cells have weights or name edges.
 //!
 //! A cell that leaves or gets another weight is found by the position in it if no other cell of its row has that position, and by its edge if cells
-//! name edges. A row in which it is not found so is read again, and so is one with very many changes. The weights of all cells that came, got
+//! name edges. A row in which it is not found so is read again. The weights of all cells that came, got
 //! another weight or were read again are looked up together.
 
 use std::ops::Range;
@@ -11,13 +11,10 @@ use mangrove_graph::{
     VertexId, VertexPage,
 };
 
-use super::place_of;
+use super::{LOOKS_MAX, Wanted, place_of};
 use crate::choice::ProjectionOptions;
 use crate::numbering::{NO_POSITION, Numbering, SLOTS};
 use crate::page_rows::{PageRows, Pieces, fill_weights};
-
-/// A row with more changes than this is read again: to look for each cell would take longer.
-const LOOKS_MAX: usize = 64;
 
 /// What has become of an edge in a list of a page.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -41,6 +38,13 @@ enum Edit {
     Weight(usize),
 }
 
+impl Edit {
+    /// Of a cell whose edge left or was written. `number` is that of the change.
+    fn of(change: &EdgeChange, number: usize) -> Self {
+        if change.left { Edit::Leave } else { Edit::Weight(number) }
+    }
+}
+
 /// A row that changes.
 #[derive(Debug)]
 enum Row {
@@ -53,8 +57,9 @@ enum Row {
 #[derive(Default)]
 pub(super) struct Amender {
     changes: Vec<EdgeChange>,
-    /// By places in the old arrays.
+    /// By places in the old rows.
     edits: Vec<(u32, Edit)>,
+    wanted: Wanted,
     rows: Vec<(u16, Row)>,
     vertices: Vec<VertexId>,
     found: Expansion,
@@ -82,6 +87,7 @@ impl Amender {
         if self.changes.is_empty() {
             return Ok(Some(old.clone()));
         }
+        self.wanted.fit(numbering.positions());
         if self.find_cells(old).is_none() {
             return Ok(None);
         }
@@ -148,7 +154,7 @@ impl Amender {
 
     /// Finds the cells that leave or get another weight. `None` if a row does not have one.
     fn find_cells(&mut self, old: &PageRows) -> Option<()> {
-        let Amender { changes, edits, rows, .. } = self;
+        let Amender { changes, edits, rows, wanted, .. } = self;
         edits.clear();
         rows.clear();
         let mut begin = 0;
@@ -156,8 +162,7 @@ impl Amender {
             let (of_group, slot) = (begin..begin + group.len(), group[0].slot);
             begin = of_group.end;
             let first = edits.len();
-            let is_edited = group.len() <= LOOKS_MAX && find_edits(old, group, of_group.start, edits)?;
-            if is_edited {
+            if find_edits(old.cells_of(usize::from(slot)), group, of_group.start, wanted, edits)? {
                 edits[first..].sort_unstable_by_key(|(place, _)| *place);
                 rows.push((slot, Row::Edited(first..edits.len(), of_group)));
             } else {
@@ -214,16 +219,17 @@ impl Amender {
             next = usize::from(*slot) + 1;
             match row {
                 Row::Edited(of_row, came) => {
-                    let mut from = old.places(usize::from(*slot)).start;
+                    let Range { start, end } = old.places(usize::from(*slot));
+                    let mut from = start;
                     for (place, edit) in &edits[of_row.clone()] {
-                        let place = *place as usize;
+                        let place = start + *place as usize;
                         pieces.append_cells(from..place);
                         from = place + 1;
                         if let Edit::Weight(at) = edit {
                             pieces.push(changes[*at].target, weight(*at), edge(*at));
                         }
                     }
-                    pieces.append_cells(from..old.places(usize::from(*slot)).end);
+                    pieces.append_cells(from..end);
                     for at in came.clone().filter(|at| changes[*at].came) {
                         pieces.push(changes[at].target, weight(at), edge(at));
                     }
@@ -243,18 +249,37 @@ impl Amender {
     }
 }
 
-/// Appends the edits of a row. Returns false if one cannot be told from another, and `None` if a cell is not there. `first` is the number of
-/// the first change of the row.
-fn find_edits(old: &PageRows, group: &[EdgeChange], first: usize, edits: &mut Vec<(u32, Edit)>) -> Option<bool> {
-    let (row, edges) = old.cells_of(usize::from(group[0].slot));
-    let (begin, of_row) = (old.places(usize::from(group[0].slot)).start, edits.len());
+/// Appends the edits of a row with these cells, which name edges or do not. Returns false if one cannot be told from another, and `None` if a
+/// cell is not there. `first` is the number of the first change of the row.
+fn find_edits(
+    cells: (&[u32], &[EdgeId]),
+    group: &[EdgeChange],
+    first: usize,
+    wanted: &mut Wanted,
+    edits: &mut Vec<(u32, Edit)>,
+) -> Option<bool> {
+    let sought = group.iter().filter(|change| !change.came).count();
+    match sought <= LOOKS_MAX {
+        true => find_one_by_one(cells, group, first, edits),
+        false => find_together(cells, group, first, wanted, edits),
+    }
+}
+
+/// As [`find_edits`], by a look at the row for each.
+fn find_one_by_one(
+    (row, edges): (&[u32], &[EdgeId]),
+    group: &[EdgeChange],
+    first: usize,
+    edits: &mut Vec<(u32, Edit)>,
+) -> Option<bool> {
+    let of_row = edits.len();
     for (nth, change) in group.iter().enumerate().filter(|(_, change)| !change.came) {
         let (mut from, mut found) = (0, None);
         while let Some(place) = place_of(&row[from..], change.target).map(|place| from + place) {
             from = place + 1;
             // A loop has two cells of the same edge.
             let is_other = edges.get(place).is_some_and(|edge| *edge != change.edge);
-            let is_taken = edits[of_row..].iter().any(|(taken, _)| *taken as usize == begin + place);
+            let is_taken = edits[of_row..].iter().any(|(taken, _)| *taken as usize == place);
             if is_other || is_taken {
                 continue;
             }
@@ -266,8 +291,123 @@ fn find_edits(old: &PageRows, group: &[EdgeChange], first: usize, edits: &mut Ve
                 break;
             }
         }
-        let edit = if change.left { Edit::Leave } else { Edit::Weight(first + nth) };
-        edits.push(((begin + found?) as u32, edit));
+        edits.push((found? as u32, Edit::of(change, first + nth)));
     }
     Some(true)
+}
+
+/// A change whose cell is looked for.
+struct Sought {
+    target: u32,
+    /// Its number in the row.
+    nth: usize,
+    /// The place of the cell.
+    place: Option<usize>,
+}
+
+/// As [`find_edits`], by one walk over the row.
+fn find_together(
+    (row, edges): (&[u32], &[EdgeId]),
+    group: &[EdgeChange],
+    first: usize,
+    wanted: &mut Wanted,
+    edits: &mut Vec<(u32, Edit)>,
+) -> Option<bool> {
+    let changes = group.iter().enumerate().filter(|(_, change)| !change.came);
+    let mut sought: Vec<_> = changes.map(|(nth, change)| Sought { target: change.target, nth, place: None }).collect();
+    sought.sort_unstable_by_key(|sought| (sought.target, sought.nth));
+    sought.iter().for_each(|sought| wanted.insert(sought.target));
+    let mut is_told_apart = true;
+    for (place, target) in row.iter().enumerate().filter(|(_, target)| wanted.has(**target)) {
+        let of_target = sought.partition_point(|sought| sought.target < *target);
+        let mut same = sought[of_target..].iter_mut().take_while(|sought| sought.target == *target);
+        if edges.is_empty() {
+            // Told apart if one change and one cell have the position.
+            let first = same.next();
+            is_told_apart &= same.next().is_none();
+            if let Some(first) = first {
+                is_told_apart &= first.place.replace(place).is_none();
+            }
+        } else if let Some(of_edge) =
+            same.find(|sought| sought.place.is_none() && group[sought.nth].edge == edges[place])
+        {
+            of_edge.place = Some(place);
+        }
+    }
+    sought.iter().for_each(|sought| wanted.remove(sought.target));
+    if is_told_apart {
+        for Sought { nth, place, .. } in sought {
+            edits.push((place? as u32, Edit::of(&group[nth], first + nth)));
+        }
+    }
+    Some(is_told_apart)
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use mangrove_graph::TabletId;
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    type Found = Option<(bool, Vec<(u32, Edit)>)>;
+
+    /// What both ways find in a row, in the order of places.
+    fn found(cells: (&[u32], &[EdgeId]), group: &[EdgeChange]) -> [Found; 2] {
+        let mut wanted = Wanted::default();
+        wanted.fit(1_024);
+        let mut of = |together: bool| {
+            let mut edits = Vec::new();
+            let is_found = match together {
+                true => find_together(cells, group, 7, &mut wanted, &mut edits),
+                false => find_one_by_one(cells, group, 7, &mut edits),
+            };
+            edits.sort_unstable_by_key(|(place, _)| *place);
+            assert!(wanted.0.iter().all(|word| *word == 0), "no bit is left");
+            is_found.map(|is_found| (is_found, if is_found { edits } else { Vec::new() }))
+        };
+        [of(false), of(true)]
+    }
+
+    #[test]
+    fn cells_are_found_one_by_one_and_together() {
+        let mut rng = SmallRng::seed_from_u64(1);
+        let (mut told_apart, mut not) = (0, 0);
+        for round in 0..300 {
+            let (length, positions) = (rng.random_range(1..200), rng.random_range(1..1_000));
+            let row: Vec<u32> = (0..length).map(|_| rng.random_range(0..positions)).collect();
+            let edges: Vec<EdgeId> = (0..length).map(|n| EdgeId::new(TabletId(1), n * 7 % 1_009)).collect();
+            let mut places: Vec<usize> = (0..row.len()).filter(|_| rng.random_bool(0.2)).collect();
+            places.sort_unstable_by_key(|place| edges[*place]);
+            let change = |place: &usize| {
+                let (edge, target) = (edges[*place], row[*place]);
+                EdgeChange {
+                    slot: 3,
+                    is_incoming: false,
+                    edge,
+                    target,
+                    came: false,
+                    left: round % 2 == 0,
+                    is_taken: true,
+                }
+            };
+            let group: Vec<EdgeChange> = places.iter().map(change).collect();
+            let edit = |(nth, place): (usize, &usize)| (*place as u32, Edit::of(&group[nth], 7 + nth));
+            let mut expected: Vec<_> = places.iter().enumerate().map(edit).collect();
+            expected.sort_unstable_by_key(|(place, _)| *place);
+            let [one_by_one, together] = found((&row, &edges), &group);
+            assert_eq!(one_by_one, Some((true, expected.clone())));
+            assert_eq!(together, one_by_one);
+            let is_single = |place: &usize| row.iter().filter(|target| **target == row[*place]).count() == 1;
+            let expected = if places.iter().all(is_single) { (true, expected) } else { (false, Vec::new()) };
+            *(if expected.0 { &mut told_apart } else { &mut not }) += 1;
+            let [one_by_one, together] = found((&row, &[]), &group);
+            assert_eq!(one_by_one, Some(expected));
+            assert_eq!(together, one_by_one);
+            let other = EdgeChange { edge: EdgeId::new(TabletId(1), 2_000), target: 1_001, ..change(&0) };
+            assert_eq!(found((&row, &edges), &[other]), [None, None], "the row does not have the cell");
+        }
+        assert!(told_apart > 20 && not > 20, "{told_apart} and {not}");
+    }
 }

@@ -19,6 +19,8 @@ use crate::page_rows::PageRows;
 const CELLS_A_CHANGE: usize = 8;
 /// Cells that are compared together.
 const TOGETHER: usize = 32;
+/// Up to this many cells of a row are looked for one by one, and more in one walk over the row.
+const LOOKS_MAX: usize = 4;
 
 /// Amends the rows of one page after another. It keeps its arrays from page to page.
 #[derive(Default)]
@@ -72,4 +74,27 @@ fn place_of(cells: &[u32], target: u32) -> Option<usize> {
     let nth = cells.chunks(TOGETHER).position(has)?;
     let begin = nth * TOGETHER;
     cells[begin..].iter().position(|cell| *cell == target).map(|place| begin + place)
+}
+
+/// The positions whose cells a walk over a row looks for: a bit for each position. It is empty between walks.
+#[derive(Default)]
+struct Wanted(Vec<u64>);
+
+impl Wanted {
+    /// Makes room for so many positions.
+    fn fit(&mut self, positions: u32) {
+        self.0.resize(positions.div_ceil(64) as usize, 0);
+    }
+
+    fn insert(&mut self, target: u32) {
+        self.0[target as usize / 64] |= 1 << (target % 64);
+    }
+
+    fn remove(&mut self, target: u32) {
+        self.0[target as usize / 64] &= !(1 << (target % 64));
+    }
+
+    fn has(&self, target: u32) -> bool {
+        self.0[target as usize / 64] >> (target % 64) & 1 == 1
+    }
 }

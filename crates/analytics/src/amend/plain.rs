@@ -10,13 +10,10 @@ use std::ops::Range;
 
 use mangrove_graph::{Direction, ListChange, ListChangeKind};
 
-use super::place_of;
+use super::{LOOKS_MAX, Wanted, place_of};
 use crate::choice::ProjectionOptions;
 use crate::numbering::{NO_POSITION, Numbering, SLOTS};
 use crate::page_rows::{PageRows, Pieces};
-
-/// Of up to this many cells, each is looked for by itself.
-const LOOKS_MAX: usize = 4;
 
 /// A cell that comes to the row of a slot or leaves it, so many times: if negative, it leaves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,8 +28,7 @@ pub(super) struct Amender {
     cells: Vec<CellChange>,
     /// The places of the cells that leave a row, ascending.
     leaving: Vec<usize>,
-    /// A bit for each position. All are 0 between uses.
-    wanted: Vec<u64>,
+    wanted: Wanted,
     pieces: Pieces,
 }
 
@@ -51,7 +47,7 @@ impl Amender {
             return Some(rows.clone());
         }
         let Amender { cells, leaving, wanted, pieces } = self;
-        wanted.resize(numbering.positions().div_ceil(64) as usize, 0);
+        wanted.fit(numbering.positions());
         pieces.begin();
         let mut next = 0;
         for group in cells.chunk_by(|one, other| one.slot == other.slot) {
@@ -110,7 +106,7 @@ impl Amender {
 
 /// Appends the places of the cells that leave a row, ascending. `None` if the row does not have all of them. `group` are the changes of
 /// the row, by their targets.
-fn find_leaving(row: &[u32], group: &[CellChange], wanted: &mut [u64], leaving: &mut Vec<usize>) -> Option<()> {
+fn find_leaving(row: &[u32], group: &[CellChange], wanted: &mut Wanted, leaving: &mut Vec<usize>) -> Option<()> {
     let count: usize = group.iter().map(|change| usize::try_from(-change.by).unwrap_or(0)).sum();
     if count <= LOOKS_MAX {
         for change in group {
@@ -124,23 +120,21 @@ fn find_leaving(row: &[u32], group: &[CellChange], wanted: &mut [u64], leaving: 
         leaving.sort_unstable();
         return Some(());
     }
-    let bit = |target: u32| (target as usize / 64, 1_u64 << (target % 64));
-    let targets = || group.iter().filter(|change| change.by < 0).map(|change| bit(change.target));
-    targets().for_each(|(word, bit)| wanted[word] |= bit);
+    let targets = || group.iter().filter(|change| change.by < 0).map(|change| change.target);
+    targets().for_each(|target| wanted.insert(target));
     let mut left: Vec<i32> = group.iter().map(|change| change.by).collect();
     for (place, target) in row.iter().enumerate() {
-        let (word, bit) = bit(*target);
-        if wanted[word] & bit != 0
+        if wanted.has(*target)
             && let Ok(nth) = group.binary_search_by_key(target, |change| change.target)
         {
             leaving.push(place);
             left[nth] += 1;
             if left[nth] == 0 {
-                wanted[word] &= !bit;
+                wanted.remove(*target);
             }
         }
     }
-    targets().for_each(|(word, bit)| wanted[word] &= !bit);
+    targets().for_each(|target| wanted.remove(target));
     (leaving.len() == count).then_some(())
 }
 
@@ -150,9 +144,10 @@ mod tests {
 
     fn leaving(row: &[u32], changes: &[(u32, i32)]) -> Option<Vec<usize>> {
         let group: Vec<_> = changes.iter().map(|&(target, by)| CellChange { slot: 0, target, by }).collect();
-        let (mut wanted, mut found) = (vec![0; 16], Vec::new());
+        let (mut wanted, mut found) = (Wanted::default(), Vec::new());
+        wanted.fit(1_024);
         let outcome = find_leaving(row, &group, &mut wanted, &mut found);
-        assert!(wanted.iter().all(|word| *word == 0), "no bit is left");
+        assert!(wanted.0.iter().all(|word| *word == 0), "no bit is left");
         outcome.map(|()| found)
     }
 
