@@ -323,10 +323,10 @@ fn find_together(
         let mut same = sought[of_target..].iter_mut().take_while(|sought| sought.target == *target);
         if edges.is_empty() {
             // Told apart if one change and one cell have the position.
-            let first = same.next();
+            let one = same.next();
             is_told_apart &= same.next().is_none();
-            if let Some(first) = first {
-                is_told_apart &= first.place.replace(place).is_none();
+            if let Some(one) = one {
+                is_told_apart &= one.place.replace(place).is_none();
             }
         } else if let Some(of_edge) =
             same.find(|sought| sought.place.is_none() && group[sought.nth].edge == edges[place])
