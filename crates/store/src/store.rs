@@ -14,6 +14,7 @@ use crossbeam_utils::CachePadded;
 use mangrove_graph::connections::Connections;
 use mangrove_graph::{Catalog, EdgeId, ElementId, ElementKind, LabelSetId, MemoryBudget, TabletId, UserId, VertexId};
 use mangrove_locks::{Mutex, rank};
+use mangrove_reclaim::Pin;
 
 pub(crate) use self::element::Element;
 use crate::cell::{Content, RawCell};
@@ -284,6 +285,18 @@ impl Store {
     #[inline]
     pub(crate) fn edge_core(&self, id: EdgeId) -> Option<&PageCore> {
         self.tablet(id.tablet())?.edges.get(id.page()).map(|page| &page.core)
+    }
+
+    /// Starts loading the version words of some edges. Each step to them is taken for all edges before the next one, so that the misses of a step
+    /// overlap.
+    #[inline]
+    pub(crate) fn prefetch_versions(&self, edges: impl Iterator<Item = EdgeId> + Clone, pin: &Pin) {
+        edges.clone().filter_map(|edge| self.edge_core(edge)).for_each(PageCore::prefetch);
+        for edge in edges {
+            if let Some(core) = self.edge_core(edge) {
+                core.prefetch_version(pin, edge.offset());
+            }
+        }
     }
 
     /// The slot of an element, visible or not.

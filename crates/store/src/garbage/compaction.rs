@@ -47,7 +47,7 @@ use crate::adjacency::{
 };
 use crate::garbage::RunningTransactions;
 use crate::memory::{Garbage, RecordKind};
-use crate::page::{PageCore, TableName, Tablet, VertexPage};
+use crate::page::{TableName, Tablet, VertexPage};
 use crate::store::Store;
 use crate::version::Standing;
 
@@ -421,14 +421,10 @@ impl Compaction<'_> {
         Some(Begun { at, descriptor, list, checks })
     }
 
-    /// Checks edges: reads their versions. Each step is taken for many edges before the next one, so that the misses of a step overlap.
+    /// Checks edges: reads their versions.
     fn check(&self, checks: &mut [Check], pin: &Pin) {
         for checks in checks.chunks_mut(CHECKED_TOGETHER) {
-            let cores = || checks.iter().map(|check| (check.cell.1, self.store.edge_core(check.cell.1)));
-            cores().filter_map(|(_, core)| core).for_each(PageCore::prefetch);
-            for (edge, core) in cores().filter_map(|(edge, core)| Some((edge, core?))) {
-                core.prefetch_version(pin, edge.offset());
-            }
+            self.store.prefetch_versions(checks.iter().map(|check| check.cell.1), pin);
             for check in checks {
                 check.standing = self.store.standing(pin, check.cell.1, self.reached.oldest_snapshot);
             }

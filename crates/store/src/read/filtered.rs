@@ -10,7 +10,6 @@ use mangrove_graph::{EdgeId, VertexId};
 use mangrove_reclaim::Pin;
 
 use crate::adjacency::{Dirty, List};
-use crate::page::PageCore;
 use crate::read::view::StoreView;
 
 /// How many edges are checked together.
@@ -80,12 +79,7 @@ impl FilteredRuns {
     /// Checks the named edges.
     pub(super) fn check(&mut self, view: &StoreView<'_>, pin: &Pin) {
         for checks in self.checks.chunks_mut(CHECKED_TOGETHER) {
-            checks.iter().filter_map(|check| view.store.edge_core(check.edge)).for_each(PageCore::prefetch);
-            for check in &*checks {
-                if let Some(core) = view.store.edge_core(check.edge) {
-                    core.prefetch_version(pin, check.edge.offset());
-                }
-            }
+            view.store.prefetch_versions(checks.iter().map(|check| check.edge), pin);
             checks.iter_mut().for_each(|check| check.is_seen = view.sees_edge(pin, check.edge));
         }
     }
