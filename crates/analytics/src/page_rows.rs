@@ -51,18 +51,23 @@ pub struct WeightFacts {
 
 impl WeightFacts {
     fn of(weights: &[f64]) -> Self {
-        let is_unfit = |weight: &f64| !(weight.is_finite() && *weight >= 0.0);
+        // A number below zero has the sign bit. One that is not finite has all bits of the exponent: one more in the lowest of them changes the
+        // sign bit. So the sign bit of `signs` is set if some weight may be unfit: of those that are fit, only -0 sets it.
+        const LOWEST_OF_EXPONENT: u64 = 1 << (f64::MANTISSA_DIGITS - 1);
+        let signs_of = |weight: f64| weight.to_bits() | weight.to_bits().wrapping_add(LOWEST_OF_EXPONENT);
         // Several sums at a time: each addition waits for the one before.
-        let (mut sums, mut has_unfit) = ([0.0; 8], false);
+        let (mut sums, mut signs) = ([0.0; 8], [0; 8]);
         let (eights, rest) = weights.as_chunks::<8>();
         for eight in eights {
-            for (sum, weight) in sums.iter_mut().zip(eight) {
+            for ((sum, signs), weight) in sums.iter_mut().zip(&mut signs).zip(eight) {
                 *sum += weight;
-                has_unfit |= is_unfit(weight);
+                *signs |= signs_of(*weight);
             }
         }
-        has_unfit |= rest.iter().any(is_unfit);
-        let unfit = if has_unfit { weights.iter().copied().find(is_unfit) } else { None };
+        let signs = signs.into_iter().chain(rest.iter().map(|weight| signs_of(*weight))).fold(0, |all, of| all | of);
+        let is_unfit = |weight: &f64| !(weight.is_finite() && *weight >= 0.0);
+        let may_be_unfit = signs >> (u64::BITS - 1) == 1;
+        let unfit = if may_be_unfit { weights.iter().copied().find(is_unfit) } else { None };
         WeightFacts { sum: sums.iter().chain(rest).sum(), unfit }
     }
 }
@@ -467,4 +472,29 @@ pub(crate) fn cuts_of(rows: &[PageRows]) -> Arc<[u16]> {
         }
     }
     cuts.into()
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_of_weights_name_an_unfit_one_at_any_place() {
+        let fit = [0.0, -0.0, f64::MIN_POSITIVE, 5e-324, 1.5, f64::MAX];
+        let unfit = [-1.0, -5e-324, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        for length in 0..40 {
+            let mut weights: Vec<f64> = (0..length).map(|at| fit[at % (fit.len() - 1)]).collect();
+            let facts = WeightFacts::of(&weights);
+            assert_eq!(facts, WeightFacts { sum: weights.iter().sum(), unfit: None }, "{length} weights");
+            for at in 0..length {
+                for unfit in unfit {
+                    let fit = std::mem::replace(&mut weights[at], unfit);
+                    let found = WeightFacts::of(&weights).unfit;
+                    assert_eq!(found.map(f64::to_bits), Some(unfit.to_bits()), "{at} of {length}");
+                    weights[at] = fit;
+                }
+            }
+        }
+        assert_eq!(WeightFacts::of(&fit).unfit, None);
+    }
 }
