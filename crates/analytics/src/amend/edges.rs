@@ -28,13 +28,15 @@ struct EdgeChange {
     /// False if the edge has other labels than the projection's. Of an edge that did not come and did not leave, the labels are not in the log: then it is
     /// true.
     is_taken: bool,
+    /// The place of its weight among those that are looked up, if the edge did not leave.
+    weight: u32,
 }
 
 /// What happens to a cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Edit {
     Leave,
-    /// It gets the weight of this one of the edges that are looked up.
+    /// It gets the weight of the edge of this change.
     Weight(usize),
 }
 
@@ -63,7 +65,7 @@ pub(super) struct Amender {
     rows: Vec<(u16, Row)>,
     vertices: Vec<VertexId>,
     found: Expansion,
-    /// The edges of the changes, and then those of the cells that were read.
+    /// The edges whose weights are looked up: those of the changes, without edges that left, and then those of the cells that were read.
     edges: Vec<EdgeId>,
     weights: Vec<f64>,
     numbers: Numbers,
@@ -128,6 +130,7 @@ impl Amender {
                 came,
                 left,
                 is_taken: labels.is_none_or(|labels| options.edges.takes(labels)),
+                weight: 0,
             })
         }));
         noted.sort_unstable();
@@ -192,7 +195,10 @@ impl Amender {
         let mut cursor = ExpandCursor::default();
         while !vertices.is_empty() && !view.expand(vertices, &request, &mut cursor, found)? {}
         edges.clear();
-        edges.extend(changes.iter().map(|change| change.edge));
+        for change in changes.iter_mut().filter(|change| !change.left) {
+            change.weight = edges.len() as u32;
+            edges.push(change.edge);
+        }
         edges.extend_from_slice(&found.edge);
         let mut end = 0;
         for (nth, range) in rows
@@ -210,8 +216,13 @@ impl Amender {
     /// Puts the cells of all rows together.
     fn put_together(&mut self, old: &PageRows, options: &ProjectionOptions, numbering: &Numbering) {
         let Amender { changes, edits, rows, found, edges, weights, pieces, .. } = self;
-        let weight = |at: usize| options.weight.map(|_| weights[at]);
-        let edge = |at: usize| options.names_edges.then(|| edges[at]);
+        let of_found = edges.len() - found.edge.len();
+        // Appends the cell of an edge whose weight is the one at a place among those that were looked up.
+        let push = |pieces: &mut Pieces, target: u32, edge: EdgeId, at: usize| {
+            pieces.push(target, options.weight.map(|_| weights[at]), options.names_edges.then_some(edge));
+        };
+        let push_change =
+            |pieces: &mut Pieces, change: &EdgeChange| push(pieces, change.target, change.edge, change.weight as usize);
         pieces.begin();
         let mut next = 0;
         for (slot, row) in rows {
@@ -226,19 +237,19 @@ impl Amender {
                         pieces.append_cells(from..place);
                         from = place + 1;
                         if let Edit::Weight(at) = edit {
-                            pieces.push(changes[*at].target, weight(*at), edge(*at));
+                            push_change(pieces, &changes[*at]);
                         }
                     }
                     pieces.append_cells(from..end);
-                    for at in came.clone().filter(|at| changes[*at].came) {
-                        pieces.push(changes[at].target, weight(at), edge(at));
+                    for change in changes[came.clone()].iter().filter(|change| change.came) {
+                        push_change(pieces, change);
                     }
                 }
                 Row::Read(range) => {
                     for nth in range.clone() {
-                        let (target, at) = (numbering.position(found.neighbor[nth]), changes.len() + nth);
+                        let target = numbering.position(found.neighbor[nth]);
                         if target != NO_POSITION {
-                            pieces.push(target, weight(at), edge(at));
+                            push(pieces, target, found.edge[nth], of_found + nth);
                         }
                     }
                 }
@@ -390,6 +401,7 @@ mod tests {
                     came: false,
                     left: round % 2 == 0,
                     is_taken: true,
+                    weight: 0,
                 }
             };
             let group: Vec<EdgeChange> = places.iter().map(change).collect();
