@@ -1,7 +1,8 @@
 //! Projections and algorithms beside a writer that moves edges as fast as it can.
 //!
 //! The writer's rate is compared with its rate beside a thread that only computes: two threads on two cores slow one another down,
-//! whatever they do.
+//! whatever they do. A thread that only copies an array shows what any companion costs that reads and writes memory: the writer and the
+//! algorithms are measured beside it, too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -54,10 +55,14 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
     let source = (0..projection.positions() as u32).max_by_key(|at| projection.out_degree(*at)).unwrap_or_default();
     let run_rank = |projection: &Projection| pagerank::run(projection, &rank, &team).map(drop);
     let run_bfs = |projection: &Projection| bfs::run(projection, source, bfs::Follow::Outgoing, &team).map(drop);
+    // As many bytes as the cells of the projection.
+    let (from, mut to) = (vec![1_u32; cells as usize], vec![0_u32; cells as usize]);
+    let mut copy = || std::hint::black_box(&mut to).copy_from_slice(&from);
     // What the writer runs beside, in turn, because the speed of a machine changes from second to second.
     let mut companions = [
         Companion::new("alone"),
         Companion::new("beside a computing thread"),
+        Companion::new("beside a copying thread"),
         Companion::new("beside new projections"),
         Companion::new("beside refreshed projections and BFS"),
         Companion::new("beside refreshed projections with weights and BFS"),
@@ -66,12 +71,15 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
     ];
     let (mut refreshed, mut refreshed_weights) = (Vec::new(), Vec::new());
     let (mut quiet_rank, mut quiet_bfs) = (Vec::new(), Vec::new());
+    let (mut copying_rank, mut copying_bfs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         // The collector ends its work on what was written before.
         std::thread::sleep(PAUSE);
         quiet_rank.extend(times(3, &mut || run_rank(&projection))?);
         quiet_bfs.extend(times(10, &mut || run_bfs(&projection))?);
-        let [alone, computing, anew, live, live_weights, ranked, searched] = &mut companions;
+        copying_rank.extend(beside(&mut copy, &mut || times(3, &mut || run_rank(&projection)))?);
+        copying_bfs.extend(beside(&mut copy, &mut || times(10, &mut || run_bfs(&projection)))?);
+        let [alone, computing, copying, anew, live, live_weights, ranked, searched] = &mut companions;
         alone.run(&mut writer, seconds, &mut || {
             std::thread::sleep(Duration::from_millis(10));
             Ok(())
@@ -80,6 +88,10 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
             (0..1_000_000_u64).for_each(|n| {
                 std::hint::black_box(n);
             });
+            Ok(())
+        })?;
+        copying.run(&mut writer, seconds, &mut || {
+            copy();
             Ok(())
         })?;
         anew.run(&mut writer, seconds, &mut || read(&options).map(drop))?;
@@ -97,7 +109,7 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
         ranked.run(&mut writer, seconds, &mut || run_rank(&projection))?;
         searched.run(&mut writer, seconds, &mut || run_bfs(&projection))?;
     }
-    let [_, _, anew, _, _, ranked, searched] = &companions;
+    let [_, _, _, anew, _, _, ranked, searched] = &companions;
 
     let case = |case: &str| format!("{case}, {BESIDE_WRITER}, {}, 1 thread", graph.name);
     let variants = [("anew", &anew.times), ("refreshed", &refreshed), ("refreshed, with weights", &refreshed_weights)];
@@ -105,9 +117,13 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
         let row = Row::time(NAME, &case(BUILD), variant, Timing::of(times.clone()).divided_by(cells));
         report.push(row.aiming_at(BESIDE_WRITER_MAX).by_rule("5 ns a cell"));
     }
-    for (name, times, quiet) in [(PAGERANK, &ranked.times, quiet_rank), (BFS, &searched.times, quiet_bfs)] {
+    let algorithms =
+        [(PAGERANK, &ranked.times, quiet_rank, copying_rank), (BFS, &searched.times, quiet_bfs, copying_bfs)];
+    for (name, times, quiet, copying) in algorithms {
         let quiet = Timing::of(quiet);
         report.push(Row::time(NAME, &case(name), "quiet", quiet));
+        let row = Row::time(NAME, &case(name), "beside a copying thread", Timing::of(copying));
+        report.push(row.beside(quiet.median));
         let row = Row::time(NAME, &case(name), "projection", Timing::of(times.clone())).beside(quiet.median);
         report.push(row.aiming_at(1.1 * quiet.median).by_rule("1.1 × quiet"));
     }
@@ -118,11 +134,26 @@ pub(super) fn run(context: &Context<'_>, report: &mut Growing<'_>, graph: &Graph
         let row = Row::single(NAME, &format!("moved edges, {}", graph.name), name, Metric::Rate, rate, "tx/s");
         let row = row.beside(Some(burning));
         report.push(match name {
-            "alone" | "beside a computing thread" => row,
+            "alone" | "beside a computing thread" | "beside a copying thread" => row,
             _ => row.aiming_at(0.9 * burning).by_rule("0.9 × beside a computing thread"),
         });
     }
     Ok(())
+}
+
+/// The result of a run, while another thread does something again and again.
+fn beside<T>(other: &mut (dyn FnMut() + Send), run: &mut dyn FnMut() -> Result<T>) -> Result<T> {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                other();
+            }
+        });
+        let outcome = run();
+        is_over.store(true, Ordering::Relaxed);
+        outcome
+    })
 }
 
 /// The nanoseconds of several runs.
@@ -156,6 +187,8 @@ impl Companion {
 
     /// Runs it again and again while the writer writes.
     fn run(&mut self, writer: &mut Writer<'_>, seconds: f64, run: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        // The collector ends its work on what was written beside other companions.
+        std::thread::sleep(PAUSE);
         let (is_over, count) = (AtomicBool::new(false), AtomicU64::new(0));
         std::thread::scope(|scope| -> Result<()> {
             let writing = scope.spawn(|| -> Result<()> {
