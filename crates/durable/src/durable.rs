@@ -245,7 +245,7 @@ impl Durable {
     }
 
     /// Takes a checkpoint and copies it to a home of backups, while transactions go on. No other checkpoint is taken until
-    /// it is copied. So the backup has what was committed before this call, and nothing of the log.
+    /// it is copied. So the backup has what was durable before this call, and nothing of the log.
     ///
     /// # Errors
     ///

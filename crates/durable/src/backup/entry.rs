@@ -27,7 +27,7 @@ pub struct Backup {
     format: u64,
     /// Its number: 1, 2, 3, …
     pub number: u64,
-    /// When it was begun, in microseconds since 1970. It has everything that was committed before.
+    /// When it was begun, in microseconds since 1970. It has everything that was durable before.
     pub taken_us: u64,
     /// Its last commit.
     pub last_ts: u64,

@@ -109,7 +109,7 @@ pub fn backup(from: &Location, to: &Arc<dyn Home>, options: BackupOptions) -> Re
     }
 }
 
-/// Copies a state that the caller keeps from being changed. It has everything that was committed before `began_us`.
+/// Copies a state that the caller keeps from being changed. It has everything that was durable before `began_us`.
 pub(crate) fn copy_state(
     origin: &Origin,
     mut found: Found,
