@@ -117,6 +117,7 @@ fn sum_live(social: &Social) -> Box<dyn Operation> {
         labels,
         share: Share::ALL,
         pages: ScanCursor::default(),
+        edges: false,
     };
     Box::new(move |_| {
         let transaction = database.begin_read()?;

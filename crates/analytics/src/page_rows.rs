@@ -276,6 +276,7 @@ impl<'a> PageReader<'a> {
             labels: self.options.edges.clone(),
             share: Share::ALL,
             pages,
+            edges: needs_edges,
         };
         self.view.for_each_adjacency(&request, &mut |runs| {
             if runs.vertex_count() == 0 {
@@ -305,12 +306,11 @@ impl<'a> PageReader<'a> {
             }
             for (_, neighbors, of_neighbors) in runs.iter() {
                 // Of an edge to a vertex with another label, only this end counts.
-                let known = neighbors.iter().zip(of_neighbors).map(|(id, edge)| (self.numbering.position(*id), edge));
-                for (position, edge) in known.filter(|(position, _)| *position != NO_POSITION) {
+                let positions = neighbors.iter().map(|id| self.numbering.position(*id)).enumerate();
+                for (at, position) in positions.filter(|(_, position)| *position != NO_POSITION) {
                     cells.push(position);
-                    if needs_edges {
-                        edges.push(*edge);
-                    }
+                    // Empty, if no edges are needed.
+                    edges.extend(of_neighbors.get(at));
                 }
                 begins.push(cells.len() as u32);
             }

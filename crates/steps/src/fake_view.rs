@@ -277,9 +277,10 @@ impl GraphView for FakeView {
     ) -> Result<()> {
         for at in (0..self.vertices.len()).filter(|&at| request.vertices.takes(self.vertices[at].label)) {
             let incident = self.incident(vertex_id(at), request.direction, &request.labels);
-            let (edges, neighbors): (Vec<_>, Vec<_>) =
+            let (edges, neighbors): (Vec<EdgeId>, Vec<_>) =
                 incident.into_iter().map(|(edge, neighbor)| (edge_id(edge), vertex_id(neighbor))).unzip();
-            each(&AdjacencyRuns::new(vertex_id(at), 0, &[edges.len() as u32], &neighbors, &edges))?;
+            let shown: &[EdgeId] = if request.edges { &edges } else { &[] };
+            each(&AdjacencyRuns::new(vertex_id(at), 0, &[neighbors.len() as u32], &neighbors, shown))?;
         }
         Ok(())
     }

@@ -170,9 +170,9 @@ impl AdjacencyTable {
 
     /// Starts loading the words that the end of an edge of a list changes.
     #[inline]
-    pub(crate) fn prefetch_mark(&self, at: usize, edge: EdgeId, pin: &Pin) {
+    pub(crate) fn prefetch_mark(&self, at: usize, cell: (VertexId, EdgeId), pin: &Pin) {
         self.descriptors.prefetch(at, pin);
-        self.ended.prefetch(edge);
+        self.ended.prefetch(at, cell);
     }
 
     /// Starts loading the list itself: of a packed run the first two lines and the last.
@@ -314,13 +314,13 @@ impl AdjacencyTable {
     pub(crate) fn mark_ended(
         &self,
         at: usize,
-        edge: EdgeId,
+        cell: (VertexId, EdgeId),
         storage: &ListStorage,
         space: Space<'_>,
         pin: &Pin,
     ) -> bool {
-        self.ended.name(edge, self.descriptors.slot_count(), self.changes.limit(), space.memory);
-        self.mark(at, Some(edge), storage, space, pin);
+        self.ended.name(at, cell, self.descriptors.slot_count(), self.changes.limit(), space.memory);
+        self.mark(at, Some(cell.1), storage, space, pin);
         self.note(Change::Ended, storage)
     }
 
@@ -511,7 +511,7 @@ mod tests {
         assert_eq!((table.clean_len(0, &pin), table.clean_len(2, &pin)), (Some(3), None));
 
         let is_dirty = |at| table.list(at, &storage, &pin).dirty.is_some();
-        let end = |at, n| table.mark_ended(at, edge(n), &storage, space, &pin);
+        let end = |at, n| table.mark_ended(at, (vertex(n), edge(n)), &storage, space, &pin);
         let _ = table.append(0, (vertex(77), edge(77)), &connecting(&facts), &storage, space, &pin);
         assert_eq!(slots(0), [0, 1, 2, 77]);
         let _ = end(0, 77);

@@ -34,6 +34,7 @@ fn update(graph: &Graph, ids: &[VertexId], balance: i64) {
 
 fn walk(txn: &Transaction) -> mangrove_graph::Result<usize> {
     let request = AdjacencyRequest {
+        edges: true,
         direction: Direction::Out,
         vertices: LabelFilter::Any,
         labels: LabelFilter::Any,

@@ -292,10 +292,17 @@ fn check_adjacency(view: &dyn GraphView, vertices: &[VertexId], along: &[LabelSe
         for labels in [LabelFilter::Any, LabelFilter::Sets([along[1]].into())] {
             let pages = ScanCursor::default();
             let share = Share::ALL;
-            let request =
-                AdjacencyRequest { vertices: LabelFilter::Any, direction, labels: labels.clone(), share, pages };
+            let request = AdjacencyRequest {
+                vertices: LabelFilter::Any,
+                direction,
+                labels: labels.clone(),
+                share,
+                pages,
+                edges: true,
+            };
             let found_on = |pages: ScanCursor, found: &mut Vec<_>| {
                 let request = AdjacencyRequest { pages, ..request.clone() };
+                let first = found.len();
                 view.for_each_adjacency(&request, &mut |runs| {
                     for (at, (vertex, neighbors, edges)) in runs.iter().enumerate() {
                         assert_eq!((vertex, neighbors), (runs.vertex(at), runs.neighbors(at)));
@@ -304,6 +311,14 @@ fn check_adjacency(view: &dyn GraphView, vertices: &[VertexId], along: &[LabelSe
                     Ok(())
                 })
                 .unwrap();
+                let mut neighbors_only = Vec::new();
+                view.for_each_adjacency(&AdjacencyRequest { edges: false, ..request }, &mut |runs| {
+                    assert!(runs.all_edges().is_empty());
+                    neighbors_only.extend(runs.iter().flat_map(|(vertex, n, _)| n.iter().map(move |n| (vertex, *n))));
+                    Ok(())
+                })
+                .unwrap();
+                assert!(neighbors_only.into_iter().eq(found[first..].iter().map(|of| (of.0, of.1))));
             };
             let (mut found, mut in_parts) = (Vec::new(), Vec::new());
             found_on(pages, &mut found);
@@ -377,6 +392,7 @@ fn a_run_too_long_for_a_descriptor_is_shown_in_place() {
         labels: LabelFilter::Any,
         share: Share::ALL,
         pages: ScanCursor::default(),
+        edges: false,
     };
     let mut found = Vec::new();
     let each = &mut |runs: &AdjacencyRuns<'_>| {

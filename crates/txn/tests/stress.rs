@@ -243,6 +243,7 @@ fn edges_of_lists(view: &dyn GraphView, direction: Direction) -> Vec<(VertexId, 
         labels: LabelFilter::Any,
         share: Share::ALL,
         pages: ScanCursor::default(),
+        edges: true,
     };
     let mut found = Vec::new();
     let mut take = |runs: &AdjacencyRuns<'_>| {

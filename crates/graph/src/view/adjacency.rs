@@ -26,10 +26,11 @@ pub struct AdjacencyRuns<'a> {
 
 impl<'a> AdjacencyRuns<'a> {
     /// The runs of the vertices from `first` on. The first run lies in the arrays from `start` to `ends[0]`, the next
-    /// from there to `ends[1]`, and so on. Panics if an array ends before the last run does.
+    /// from there to `ends[1]`, and so on. `edges` is empty if the reader wants none. Panics if another array ends before the last run does.
     pub fn new(first: VertexId, start: u32, ends: &'a [u32], neighbors: &'a [VertexId], edges: &'a [EdgeId]) -> Self {
         let last = ends.last().map_or(start, |end| *end) as usize;
-        AdjacencyRuns { first, ends, start, neighbors: &neighbors[..last], edges: &edges[..last], generations: &[] }
+        let edges = if edges.is_empty() { edges } else { &edges[..last] };
+        AdjacencyRuns { first, ends, start, neighbors: &neighbors[..last], edges, generations: &[] }
     }
 
     /// Gives each vertex its own generation. Panics if there are fewer generations than vertices.
@@ -73,10 +74,10 @@ impl<'a> AdjacencyRuns<'a> {
         &self.neighbors[self.start as usize..]
     }
 
-    /// The edges to [`AdjacencyRuns::all_neighbors`].
+    /// The edges to [`AdjacencyRuns::all_neighbors`]; empty if the request wants none.
     #[inline]
     pub fn all_edges(&self) -> &'a [EdgeId] {
-        &self.edges[self.start as usize..]
+        self.edges.get(self.start as usize..).unwrap_or_default()
     }
 
     /// The neighbors of the vertex at a position.
@@ -85,10 +86,10 @@ impl<'a> AdjacencyRuns<'a> {
         &self.neighbors[self.run(position)]
     }
 
-    /// The edges to [`AdjacencyRuns::neighbors`].
+    /// The edges to [`AdjacencyRuns::neighbors`]; empty if the request wants none.
     #[inline]
     pub fn edges(&self, position: usize) -> &'a [EdgeId] {
-        &self.edges[self.run(position)]
+        self.edges.get(self.run(position)).unwrap_or_default()
     }
 
     /// Adds the number of neighbors of each vertex to the sum at the vertex's position. Reads no neighbor.
@@ -101,14 +102,14 @@ impl<'a> AdjacencyRuns<'a> {
         }
     }
 
-    /// Every vertex with its neighbors and the edges to them.
+    /// Every vertex with its neighbors and the edges to them. No edges, if the request wants none.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (VertexId, &'a [VertexId], &'a [EdgeId])> + use<'a> {
         let (mut start, this) = (self.start as usize, *self);
         this.ends.iter().enumerate().map(move |(position, &end)| {
             let run = start..end as usize;
             start = end as usize;
-            (this.vertex(position), &this.neighbors[run.clone()], &this.edges[run])
+            (this.vertex(position), &this.neighbors[run.clone()], this.edges.get(run).unwrap_or_default())
         })
     }
 }
@@ -138,5 +139,12 @@ mod tests {
         let ids: Vec<_> = of_several.iter().map(|(vertex, ..)| vertex).collect();
         assert_eq!(ids, [v(5).with_generation(1), v(6), v(7).with_generation(9)]);
         assert_eq!(of_several.all_neighbors(), runs.all_neighbors());
+        let bare = AdjacencyRuns::new(v(5), 2, &[4, 4, 7], &neighbors, &[]);
+        assert!(
+            bare.iter().map(|(vertex, neighbors, _)| (vertex, neighbors)).eq(by_position.iter().map(|of| (of.0, of.1)))
+        );
+        assert!(
+            bare.iter().all(|(.., edges)| edges.is_empty()) && bare.all_edges().is_empty() && bare.edges(2).is_empty()
+        );
     }
 }

@@ -191,4 +191,6 @@ pub struct AdjacencyRequest {
     pub share: Share,
     /// The pages whose vertices are shown: those of a scan of vertices that begins here. Offsets count as 0.
     pub pages: ScanCursor,
+    /// Whether the reader wants the edges, and not only the neighbors. To load their ids takes as long as to load the neighbors.
+    pub edges: bool,
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use mangrove_graph::{EdgeId, VertexId};
 use mangrove_reclaim::Pin;
 
-use crate::adjacency::Suspects;
+use super::ended::{ListSuspects, Suspects};
 use crate::adjacency::tail::{FIRST_ROW, LAST_ROW, TailArena, TailCell};
 
 /// The packed runs of one table: two parallel arrays that never change after the block is published.
@@ -48,7 +48,7 @@ pub(crate) enum Dirty<'a> {
     /// None (STORE-13).
     No,
     /// The suspects (STORE-15).
-    Suspects(Suspects<'a>),
+    Suspects(ListSuspects<'a>),
     /// All.
     Whole,
 }
@@ -58,7 +58,10 @@ impl<'a> Dirty<'a> {
     #[inline]
     pub(super) fn of(suspects: Suspects<'a>, at: usize) -> Self {
         // A list is marked after a name was given.
-        if suspects.is_empty() || suspects.has_list(at) { Dirty::Whole } else { Dirty::Suspects(suspects) }
+        match suspects.of_list(at) {
+            Some(of_list) if !suspects.has_list(at) => Dirty::Suspects(of_list),
+            _ => Dirty::Whole,
+        }
     }
 
     /// Returns true if an edge may have to be checked.
@@ -67,12 +70,12 @@ impl<'a> Dirty<'a> {
         !matches!(self, Dirty::No)
     }
 
-    /// Returns true if an edge must be checked.
+    /// Returns true if the edge of a cell must be checked.
     #[inline]
-    pub(crate) fn has(&self, edge: EdgeId) -> bool {
+    pub(crate) fn has(&self, cell: (VertexId, EdgeId)) -> bool {
         match self {
             Dirty::No => false,
-            Dirty::Suspects(suspects) => suspects.has(edge),
+            Dirty::Suspects(suspects) => suspects.has(cell),
             Dirty::Whole => true,
         }
     }
@@ -152,7 +155,7 @@ impl<'a> List<'a> {
     pub(crate) fn packed(&self, from: usize) -> impl Iterator<Item = (VertexId, EdgeId, bool)> + use<'a> {
         let (dirty, from) = (self.dirty, from.min(self.neighbors.len()));
         let cells = self.neighbors[from..].iter().copied().zip(self.edges[from..].iter().copied());
-        cells.map(move |(neighbor, edge)| (neighbor, edge, dirty.has(edge)))
+        cells.map(move |(neighbor, edge)| (neighbor, edge, dirty.has((neighbor, edge))))
     }
 
     /// The cells of the tail from a position on, all of which must be checked.

@@ -115,8 +115,12 @@ fn name_checks(list: &List<'_>, suspects: &Suspects<'_>, slot: usize, checks: &m
     let check = |at: usize| Check::new((list.neighbors[at], list.edges[at]), at);
     if suspects.has_list(slot) {
         checks.extend((0..list.edges.len()).map(check));
-    } else {
-        suspects.each_among(list.edges, |at| checks.push(check(at)));
+    } else if let Some(of_list) = suspects.of_list(slot) {
+        of_list.each_among(list.neighbors, |at| {
+            if of_list.has_edge(list.edges[at]) {
+                checks.push(check(at));
+            }
+        });
     }
 }
 
@@ -454,8 +458,10 @@ impl Compaction<'_> {
         // Of clean lists too: the transaction that gave the name may mark the list only then.
         name_checks(&list, suspects, at, &mut checks);
         self.check(&mut checks, pin);
-        let is_changing = |check: &&Check| !matches!(check.standing, Standing::Frozen);
-        checks.iter().filter(is_changing).for_each(|check| suspects.name_again(check.cell.1));
+        if let Some(of_list) = suspects.of_list(at) {
+            let changing = checks.iter().filter(|check| !matches!(check.standing, Standing::Frozen));
+            changing.for_each(|check| of_list.name_again(check.cell));
+        }
     }
 
     /// Drafts the run and the tail of a list whose edges were checked.

@@ -35,11 +35,19 @@ use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
 pub(crate) use mangrove_graph::{GENERATION_MAX, GENERATION_SHIFT, PAGE_SLOTS};
 
 /// The parts that pages of vertices and of edges share. Invariants: STORE-20, STORE-23, STORE-26.
+///
+/// What leads to the versions of an element is in the first cache line, because to find that line is mostly a cache miss. What each commit
+/// writes is in another one, which the processors take from one another.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct PageCore {
+    versions: EpochSlice<VersionPair>,
+    generations: OnceLock<Box<[AtomicU16]>>,
+    capacity: u32,
     /// The label set of every element of the page.
     pub(crate) label: LabelSetId,
-    capacity: u32,
+    /// The free slots when the page was last frozen, if there were any.
+    free_slots: EpochCell<SlotSet>,
     /// The page was loaded in bulk: no writer reserves slots here.
     sealed: bool,
     /// How many slots from the front STORE-20 is about. Read only while there are no version words.
@@ -54,13 +62,12 @@ pub(crate) struct PageCore {
     seen_change: AtomicU64,
     /// True while the page is in its tablet's list of pages to be frozen.
     is_listed: AtomicBool,
-    versions: EpochSlice<VersionPair>,
-    /// The free slots when the page was last frozen, if there were any.
-    free_slots: EpochCell<SlotSet>,
-    generations: OnceLock<Box<[AtomicU16]>>,
     ids: OnceLock<Column>,
     columns: AppendMap<Column>,
 }
+
+#[cfg(not(feature = "model"))]
+const _: () = assert!(std::mem::offset_of!(PageCore, used) == 64, "what commits write begins in the second cache line");
 
 impl PageCore {
     /// Makes a page that transactions write to.

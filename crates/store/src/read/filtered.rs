@@ -18,10 +18,11 @@ const CHECKED_TOGETHER: usize = 64;
 const IN_TAIL: u32 = u32::MAX;
 
 /// A cell whose edge is checked.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Check {
     /// Used for cells of tails.
     neighbor: VertexId,
+    /// Of a cell of a run: known after [`FilteredRuns::find_edges`].
     edge: EdgeId,
     /// The position in the packed run, or [`IN_TAIL`].
     at: u32,
@@ -37,7 +38,7 @@ pub(super) struct FilteredRuns {
     pub(super) ends: Vec<u32>,
     /// The neighbors of all runs.
     pub(super) neighbors: Vec<VertexId>,
-    /// Parallel to `neighbors`.
+    /// Parallel to `neighbors`, or empty if the reader wants no edges.
     pub(super) edges: Vec<EdgeId>,
     /// The checked cells of all lists that were loaded together.
     checks: Vec<Check>,
@@ -61,19 +62,46 @@ impl FilteredRuns {
         self.checks.clear();
     }
 
-    /// Names the edges of a list that must be checked, in the order of the list. Returns where they are named.
+    /// Names the edges of a list that may have to be checked, in the order of the list. Returns where they are named.
     pub(super) fn name_checks(&mut self, list: &List<'_>) -> Range<usize> {
         let begin = self.checks.len();
-        let of_run =
-            |at: usize| Check { neighbor: list.neighbors[at], edge: list.edges[at], at: at as u32, is_seen: false };
+        let (neighbor, edge) = (VertexId::from_bits(0), EdgeId::from_bits(0));
+        let of_run = |at: usize| {
+            mangrove_reclaim::prefetch::prefetch(&list.edges[at]);
+            Check { neighbor, edge, at: at as u32, is_seen: false }
+        };
         match list.dirty {
             Dirty::No => {}
-            Dirty::Suspects(suspects) => suspects.each_among(list.edges, |at| self.checks.push(of_run(at))),
+            Dirty::Suspects(suspects) => suspects.each_among(list.neighbors, |at| self.checks.push(of_run(at))),
             Dirty::Whole => self.checks.extend((0..list.edges.len()).map(of_run)),
         }
         let of_tail = |(_, neighbor, edge)| Check { neighbor, edge, at: IN_TAIL, is_seen: false };
         self.checks.extend(list.tail(0).map(of_tail));
         begin..self.checks.len()
+    }
+
+    /// Finds the edges that were named for these lists, all of them in order, and drops those that are no suspects. Changes where those
+    /// of a list are.
+    pub(super) fn find_edges<'l>(&mut self, lists: impl Iterator<Item = (&'l List<'l>, &'l mut Range<usize>)>) {
+        let mut count = 0;
+        for (list, checks) in lists {
+            let begin = count;
+            for nth in checks.clone() {
+                let mut check = self.checks[nth];
+                if check.at != IN_TAIL {
+                    check.edge = list.edges[check.at as usize];
+                    if let Dirty::Suspects(suspects) = list.dirty
+                        && !suspects.has_edge(check.edge)
+                    {
+                        continue;
+                    }
+                }
+                self.checks[count] = check;
+                count += 1;
+            }
+            *checks = begin..count;
+        }
+        self.checks.truncate(count);
     }
 
     /// Checks the named edges.
@@ -85,22 +113,26 @@ impl FilteredRuns {
     }
 
     /// Adds the visible edges of a list, as the run of the next vertex.
-    pub(super) fn add(&mut self, list: &List<'_>, checks: Range<usize>) {
+    pub(super) fn add(&mut self, list: &List<'_>, checks: Range<usize>, wants_edges: bool) {
         let checks = &self.checks[checks];
         let of_run = checks.partition_point(|check| check.at != IN_TAIL);
         let mut taken = 0;
         let mut take = |part: Range<usize>| {
             self.neighbors.extend_from_slice(&list.neighbors[part.clone()]);
-            self.edges.extend_from_slice(&list.edges[part]);
+            if wants_edges {
+                self.edges.extend_from_slice(&list.edges[part]);
+            }
         };
         for check in checks[..of_run].iter().filter(|check| !check.is_seen) {
             take(taken..check.at as usize);
             taken = check.at as usize + 1;
         }
-        take(taken..list.edges.len());
+        take(taken..list.neighbors.len());
         let of_tail = || checks[of_run..].iter().filter(|check| check.is_seen);
         self.neighbors.extend(of_tail().map(|check| check.neighbor));
-        self.edges.extend(of_tail().map(|check| check.edge));
+        if wants_edges {
+            self.edges.extend(of_tail().map(|check| check.edge));
+        }
         self.ends.push(self.neighbors.len() as u32);
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn for_each(
     each: &mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
 ) -> Result<()> {
     let (buffers, filtered) = KEPT.take();
-    let mut walk = AdjacencyWalk { view, each, buffers, filtered };
+    let mut walk = AdjacencyWalk { view, each, wants_edges: request.edges, buffers, filtered };
     let outcome = walk.all(request);
     if walk.filtered.capacity() <= KEPT_CELLS_MAX {
         // A walk that its reader has ended may leave runs.
@@ -64,6 +64,7 @@ type Loaded<'p> = SmallVec<[(usize, List<'p>, Range<usize>); AHEAD_LISTS]>;
 struct AdjacencyWalk<'v, 'e> {
     view: &'v StoreView<'v>,
     each: &'e mut dyn FnMut(&AdjacencyRuns<'_>) -> Result<()>,
+    wants_edges: bool,
     buffers: TableBuffers,
     filtered: FilteredRuns,
 }
@@ -87,11 +88,12 @@ struct TableLists<'a> {
     generations: &'a [u16],
     /// The id of the page's first slot in its first generation.
     first: VertexId,
+    wants_edges: bool,
     pin: &'a Pin,
 }
 
 impl<'a> TableLists<'a> {
-    /// The runs of vertices from an offset on, as [`AdjacencyRuns::new`] takes them.
+    /// The runs of vertices from an offset on, as [`AdjacencyRuns::new`] takes them, without edges if the reader wants none.
     fn runs<'r>(
         &self,
         first: usize,
@@ -104,6 +106,7 @@ impl<'a> TableLists<'a> {
         'a: 'r,
     {
         let of_first = VertexId::from_bits(self.first.to_bits() + first as u64);
+        let edges = if self.wants_edges { edges } else { &[] };
         let runs = AdjacencyRuns::new(of_first, start, ends, neighbors, edges);
         if self.generations.is_empty() { runs } else { runs.of_generations(&self.generations[first..]) }
     }
@@ -169,7 +172,8 @@ impl AdjacencyWalk<'_, '_> {
         // After the words: a list that is not empty belongs to the vertex that has the slot under this pin.
         core.generations_of(words.len(), generations);
         ends.resize(PAGE_SLOTS as usize, 0);
-        let outcome = self.pieces_of(TableLists { tablet, table, generations, first, pin }, words, ends);
+        let lists = TableLists { tablet, table, generations, first, wants_edges: self.wants_edges, pin };
+        let outcome = self.pieces_of(lists, words, ends);
         self.buffers = buffers;
         outcome
     }
@@ -182,7 +186,8 @@ impl AdjacencyWalk<'_, '_> {
         while let Some(&word) = words.get(at) {
             if !is_clean_run(word) {
                 if next == loaded.len() {
-                    self.load(&lists, words, at, &mut loaded);
+                    let is_first = loaded.is_empty();
+                    self.load(&lists, words, at, &mut loaded, is_first);
                     next = 0;
                 }
                 self.filtered.first = at;
@@ -196,7 +201,7 @@ impl AdjacencyWalk<'_, '_> {
                         let end = u32::try_from(list.neighbors.len()).expect("a packed run has at most 2^32 - 1 edges");
                         (self.each)(&lists.runs(at, 0, &[end], list.neighbors, list.edges))?;
                     } else {
-                        self.filtered.add(list, checks);
+                        self.filtered.add(list, checks, self.wants_edges);
                     }
                     (at, next) = (at + 1, next + 1);
                 }
@@ -227,7 +232,14 @@ impl AdjacencyWalk<'_, '_> {
     }
 
     /// Loads the next lists that are no clean runs, and checks their edges.
-    fn load<'p>(&mut self, lists: &TableLists<'p>, words: &[u64], from: usize, loaded: &mut Loaded<'p>) {
+    fn load<'p>(
+        &mut self,
+        lists: &TableLists<'p>,
+        words: &[u64],
+        from: usize,
+        loaded: &mut Loaded<'p>,
+        is_first: bool,
+    ) {
         loaded.clear();
         let headers: SmallVec<[(usize, u64); AHEAD_LISTS]> = (from..words.len())
             .map(|at| (at, words[at]))
@@ -235,10 +247,14 @@ impl AdjacencyWalk<'_, '_> {
             .inspect(|(_, word)| lists.tablet.lists.prefetch(*word, lists.pin))
             .take(AHEAD_LISTS)
             .collect();
+        if is_first && headers.len() == AHEAD_LISTS {
+            lists.table.ended.prefetch_all();
+        }
         loaded.extend(headers.iter().map(|&(at, word)| (at, lists.list(at, word), 0..0)));
         loaded.iter().for_each(|(_, list, _)| list.prefetch());
         self.filtered.begin_checks();
         loaded.iter_mut().for_each(|(_, list, checks)| *checks = self.filtered.name_checks(list));
+        self.filtered.find_edges(loaded.iter_mut().map(|(_, list, checks)| (&*list, checks)));
         self.filtered.check(self.view, lists.pin);
     }
 }

@@ -41,7 +41,7 @@ impl Writer<'_> {
         for direction in [Direction::Out, Direction::In] {
             for (label, table) in page.tables(direction).iter() {
                 let cells = table.list(id.offset(), &tablet.lists, &pin).cells();
-                if self.delete_edges_of_deleted(direction, cells)?
+                if self.delete_edges_of_deleted(id, direction, cells)?
                     && table.mark_all_ended(id.offset(), &tablet.lists, self.store.space(), &self.pin)
                 {
                     let name = TableName { page: id.page() as u32, direction, label: LabelSetId(label) };
@@ -56,6 +56,7 @@ impl Writer<'_> {
     /// has deleted any. The caller marks the list itself, once for all edges.
     fn delete_edges_of_deleted(
         &mut self,
+        deleted: VertexId,
         direction: Direction,
         mut cells: impl Iterator<Item = (VertexId, EdgeId)>,
     ) -> Result<bool> {
@@ -65,15 +66,15 @@ impl Writer<'_> {
             if group.is_empty() {
                 return Ok(is_any);
             }
-            self.prefetch_cells(&group, direction);
+            self.prefetch_cells(deleted, &group, direction);
             for &(neighbor, edge) in &group {
-                is_any |= self.delete_edge_of_deleted(edge, neighbor, direction)?;
+                is_any |= self.delete_edge_of_deleted(deleted, edge, neighbor, direction)?;
             }
         }
     }
 
-    /// Starts loading the memory that deleting the edges of some cells changes, step by step for all of them.
-    fn prefetch_cells(&self, cells: &[(VertexId, EdgeId)], direction: Direction) {
+    /// Starts loading the memory that deleting the edges of some cells of a deleted vertex changes, step by step for all of them.
+    fn prefetch_cells(&self, deleted: VertexId, cells: &[(VertexId, EdgeId)], direction: Direction) {
         let mut tables: SmallVec<[(&AdjacencyTable, usize, EdgeId); DELETE_GROUP]> = SmallVec::new();
         for &(neighbor, edge) in cells {
             let Some((_, page)) = self.store.edge_page(edge) else { continue };
@@ -85,11 +86,17 @@ impl Writer<'_> {
                 tables.push((table, neighbor.offset(), edge));
             }
         }
-        tables.iter().for_each(|(table, at, edge)| table.prefetch_mark(*at, *edge, &self.pin));
+        tables.iter().for_each(|(table, at, edge)| table.prefetch_mark(*at, (deleted, *edge), &self.pin));
     }
 
     /// Deletes an edge of a deleted vertex. Returns false if this transaction does not see the edge.
-    fn delete_edge_of_deleted(&mut self, id: EdgeId, neighbor: VertexId, direction: Direction) -> Result<bool> {
+    fn delete_edge_of_deleted(
+        &mut self,
+        deleted: VertexId,
+        id: EdgeId,
+        neighbor: VertexId,
+        direction: Direction,
+    ) -> Result<bool> {
         let (_, page) = self.store.edge_page(id).expect("a cell names an edge that was reserved");
         let (begin, end) = page.core.version_under(&self.pin, id.offset());
         if contested(begin, &self.snapshot) {
@@ -103,7 +110,7 @@ impl Writer<'_> {
             return Ok(false);
         }
         self.claim_end(ElementId::Edge(id), &page.core, id.offset())?;
-        self.mark_ended(neighbor, opposite(direction), page.core.label, id);
+        self.mark_ended((neighbor, opposite(direction)), page.core.label, (deleted, id));
         fence(Ordering::SeqCst);
         self.check_properties(ElementId::Edge(id))?;
         Ok(true)
@@ -119,19 +126,19 @@ impl Writer<'_> {
         let (source, target) = page.ends(id.offset(), &self.pin);
         if self.end(element)? {
             // STORE-14: the lists are marked after the claim, and before this call returns.
-            self.mark_ended(source, Direction::Out, page.core.label, id);
-            self.mark_ended(target, Direction::In, page.core.label, id);
+            self.mark_ended((source, Direction::Out), page.core.label, (target, id));
+            self.mark_ended((target, Direction::In), page.core.label, (source, id));
             fence(Ordering::SeqCst);
             self.check_properties(element)?;
         }
         Ok(())
     }
 
-    /// Marks the list of a vertex that an ended edge is in, if the vertex has a table for it.
-    fn mark_ended(&self, at: VertexId, direction: Direction, label: LabelSetId, edge: EdgeId) {
+    /// Marks the list of a vertex that the cell of an ended edge is in, if the vertex has a table for it.
+    fn mark_ended(&self, (at, direction): (VertexId, Direction), label: LabelSetId, cell: (VertexId, EdgeId)) {
         let (tablet, page) = self.store.vertex_page(at).expect("the end of an edge is a vertex");
         if let Some(table) = page.tables(direction).get(label.0)
-            && table.mark_ended(at.offset(), edge, &tablet.lists, self.store.space(), &self.pin)
+            && table.mark_ended(at.offset(), cell, &tablet.lists, self.store.space(), &self.pin)
         {
             self.store.give_table(tablet, TableName { page: at.page() as u32, direction, label });
         }

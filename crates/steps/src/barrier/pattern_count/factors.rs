@@ -33,7 +33,7 @@ impl Edges {
     /// A request for the lists of these edges of the vertices of some pages.
     pub fn request(&mut self, vertices: LabelFilter, pages: ScanCursor, view: &dyn GraphView) -> AdjacencyRequest {
         let labels = self.labels.filter(view).clone();
-        AdjacencyRequest { vertices, direction: self.direction, labels, share: Share::ALL, pages }
+        AdjacencyRequest { vertices, direction: self.direction, labels, share: Share::ALL, pages, edges: false }
     }
 }
 
