@@ -82,6 +82,7 @@ impl PackedEnds {
 
 /// A page of edges with their ends.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct EdgePage {
     pub(crate) core: PageCore,
     /// The ends of all slots. These or `packed` exist. If both do, these are right.

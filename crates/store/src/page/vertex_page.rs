@@ -24,6 +24,7 @@ use crate::version::BASE_TS;
 
 /// A page of vertices with their adjacency.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct VertexPage {
     pub(crate) core: PageCore,
     outgoing: AppendMap<AdjacencyTable>,
