@@ -37,8 +37,8 @@ use mangrove_reclaim::sync::AtomicU64;
 
 use crate::memory::{Memory, RecordKind};
 
-/// Bits for every change that the table takes until it is due: of the other edges, one in 8 has its first bit set, at most, and one in
-/// 64 both.
+/// Bits for every change that the table takes until it is due: of the other edges, about one in 8 has its first bit set when it is due,
+/// and one in 64 both. What the second filter has comes on top.
 const BITS_A_CHANGE: usize = 16;
 /// Bits for every slot of the page, at least, since tables grow.
 const BITS_A_SLOT: usize = 8;
