@@ -13,4 +13,15 @@ if ! python=$("$root/conformance/drivers/python/setup.sh" "$root/target/venv-pyt
 fi
 "$here/place_package.sh" "$python" "$module"
 cd "$here"
-exec "$python" -m pytest -q -p no:cacheprovider "$@"
+run() {
+    "$python" -m pytest -q -p no:cacheprovider "$@"
+}
+if (($#)); then
+    run "$@"
+    exit
+fi
+outcome=0
+run --ignore=tests/test_leaks.py || outcome=1
+# In a process of their own: what other tests leave in theirs is no leak.
+run tests/test_leaks.py || outcome=1
+exit "$outcome"

@@ -16,8 +16,6 @@ IS_FULL = bool(os.environ.get("MANGROVE_TEST_FULL"))
 COUNT = 200_000 if IS_FULL else 4_000
 #: What the process may have grown by after them, in bytes: the noise of allocators, whatever the number of queries.
 GROWTH_MAX = 6 << 20
-#: What other tests have left may grow the process once. What leaks grows it every time.
-ROUNDS_MAX = 3
 
 
 def resident_bytes() -> int:
@@ -54,15 +52,11 @@ def columns(db: mangrove.Database, number: int) -> None:
 def test_memory_stays_level(people: mangrove.Database, use: Callable[[mangrove.Database, int], None]) -> None:
     for number in range(COUNT // 4):
         use(people, number)
-    grown = GROWTH_MAX
-    for _ in range(ROUNDS_MAX):
-        gc.collect()
-        before = resident_bytes()
-        for number in range(COUNT):
-            use(people, number)
-        gc.collect()
-        grown = resident_bytes() - before
-        print(f"{use.__name__}: {COUNT:,} queries, {grown:,} bytes more")
-        if grown < GROWTH_MAX:
-            break
-    assert grown < GROWTH_MAX, f"{COUNT:,} queries left {grown:,} bytes, each of {ROUNDS_MAX} times"
+    gc.collect()
+    before = resident_bytes()
+    for number in range(COUNT):
+        use(people, number)
+    gc.collect()
+    grown = resident_bytes() - before
+    print(f"{use.__name__}: {COUNT:,} queries, {grown:,} bytes more")
+    assert grown < GROWTH_MAX, f"{COUNT:,} queries left {grown:,} bytes"
