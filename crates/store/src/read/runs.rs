@@ -186,8 +186,7 @@ impl AdjacencyWalk<'_, '_> {
         while let Some(&word) = words.get(at) {
             if !is_clean_run(word) {
                 if next == loaded.len() {
-                    let is_first = loaded.is_empty();
-                    self.load(&lists, words, at, &mut loaded, is_first);
+                    self.load(&lists, words, at, &mut loaded);
                     next = 0;
                 }
                 self.filtered.first = at;
@@ -231,15 +230,9 @@ impl AdjacencyWalk<'_, '_> {
         outcome
     }
 
-    /// Loads the next lists that are no clean runs, and checks their edges.
-    fn load<'p>(
-        &mut self,
-        lists: &TableLists<'p>,
-        words: &[u64],
-        from: usize,
-        loaded: &mut Loaded<'p>,
-        is_first: bool,
-    ) {
+    /// Loads the next lists that are no clean runs, and checks their edges. The first time, none are loaded.
+    fn load<'p>(&mut self, lists: &TableLists<'p>, words: &[u64], from: usize, loaded: &mut Loaded<'p>) {
+        let is_first = loaded.is_empty();
         loaded.clear();
         let headers: SmallVec<[(usize, u64); AHEAD_LISTS]> = (from..words.len())
             .map(|at| (at, words[at]))
