@@ -293,27 +293,33 @@ impl<'a> PageReader<'a> {
                 series.push(Series { begins });
             }
             let begins = &mut series.last_mut().expect("one was added").begins;
-            if takes_all {
-                let begin = cells.len();
+            let begin = cells.len();
+            if self.numbering.append_positions(runs.all_neighbors(), cells) {
                 begins.extend(runs.ends().map(|end| (begin + end) as u32));
-                if !self.numbering.append_positions(runs.all_neighbors(), cells) {
-                    return Err(Error::bug("a neighbor is on a page that the view did not name"));
-                }
                 if needs_edges {
                     edges.extend_from_slice(runs.all_edges());
                 }
                 return Ok(());
             }
-            for (_, neighbors, of_neighbors) in runs.iter() {
-                // Of an edge to a vertex with another label, only this end counts.
-                let positions = neighbors.iter().map(|id| self.numbering.position(*id)).enumerate();
-                for (at, position) in positions.filter(|(_, position)| *position != NO_POSITION) {
-                    cells.push(position);
-                    // Empty, if no edges are needed.
-                    edges.extend(of_neighbors.get(at));
-                }
-                begins.push(cells.len() as u32);
+            if takes_all {
+                return Err(Error::bug("a neighbor is on a page that the view did not name"));
             }
+            // Of an edge to a vertex with another label, only this end counts.
+            let (mut from, mut kept) = (begin, begin);
+            for end in runs.ends() {
+                for at in from..begin + end {
+                    let position = cells[at];
+                    cells[kept] = position;
+                    if position != NO_POSITION {
+                        kept += 1;
+                        // Empty, if no edges are needed.
+                        edges.extend(runs.all_edges().get(at - begin));
+                    }
+                }
+                from = begin + end;
+                begins.push(kept as u32);
+            }
+            cells.truncate(kept);
             Ok(())
         })
     }
