@@ -279,7 +279,7 @@ impl Projection {
     }
 
     #[inline]
-    fn incoming_rows(&self) -> &[PageRows] {
+    pub(crate) fn incoming_rows(&self) -> &[PageRows] {
         self.incoming.as_ref().unwrap_or(&self.out)
     }
 
@@ -352,16 +352,24 @@ impl Projection {
 /// Calls `each` with each position in a range, and its row.
 #[inline]
 fn each_row(pages: &[PageRows], range: Range<usize>, mut each: impl FnMut(usize, &[u32])) {
+    let mut position = range.start;
+    each_page(pages, range, |page, slots| {
+        page.each_row(slots, |row| {
+            each(position, row);
+            position += 1;
+        });
+    });
+}
+
+/// Calls `each` with each page that has positions in a range, and with their slots.
+#[inline]
+pub(crate) fn each_page(pages: &[PageRows], range: Range<usize>, mut each: impl FnMut(&PageRows, Range<usize>)) {
     let mut at = range.start;
     while at < range.end {
         let (ordinal, first) = (at / SLOTS, at % SLOTS);
         let slots = first..SLOTS.min(first + range.end - at);
         at += slots.len();
-        let mut position = ordinal * SLOTS + first;
-        pages[ordinal].each_row(slots, |row| {
-            each(position, row);
-            position += 1;
-        });
+        each(&pages[ordinal], slots);
     }
 }
 

@@ -11,7 +11,7 @@ use mangrove_flow::{QueryControl, QueryLimits};
 use mangrove_graph::ErrorKind;
 use mangrove_testdata::case_count;
 
-use crate::common::{World, all, assert_near, on_random_graphs, project, with_teams};
+use crate::common::{World, all, assert_near, on_random_graphs, project, unweighted, with_teams};
 
 const ORIENTATIONS: [Orientation; 2] = [Orientation::Directed, Orientation::Undirected];
 
@@ -180,4 +180,22 @@ fn an_algorithm_of_a_query_that_was_cancelled_ends_with_an_error() {
         assert_eq!(wcc::run(&projection, &team).unwrap_err().kind(), ErrorKind::Cancelled);
         assert_eq!(pagerank::run(&projection, &Default::default(), &team).unwrap_err().kind(), ErrorKind::Cancelled);
     }
+}
+
+#[test]
+fn ranks_are_right_on_pages_with_long_rows_and_with_short_ones() {
+    // Two pages: of rows with more cells than are loaded ahead at a time, and of rows with one.
+    let (hubs, others) = (300, 1_500);
+    let among = (0..hubs).flat_map(|from| (1..=100).map(move |step| (from, (from * 7 + step * step) % hubs)));
+    let edges: Vec<(i64, i64)> = among.chain((hubs..others).map(|at| (at, at * 11 % hubs))).collect();
+    let projection = unweighted(others as usize, &edges);
+    with_teams(|team| {
+        let (double, expected) = (pagerank::PageRankOptions::default(), verify::pagerank(&projection, 0.85, 20, true));
+        assert_near(&pagerank::run(&projection, &double, team).unwrap().ranks, &expected, "doubles");
+        let single = pagerank::PageRankOptions { precision: pagerank::Precision::Single, ..double };
+        let found = pagerank::run(&projection, &single, team).unwrap().ranks;
+        for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            assert!((found - expected).abs() <= 1e-5 * expected, "at {at}: {found}, expected {expected}");
+        }
+    });
 }

@@ -11,7 +11,7 @@
 //! | `once`, `append_map` | arrays and maps that are made while readers use them, and then stay |
 //! | `accounting` | how these structures report their memory to their owner |
 //! | [`sync`] | the concurrency primitives, which model tests replace |
-//! | [`mod@prefetch`], [`text`] | two small functions with `unsafe` inside: loading ahead, and short UTF-8 |
+//! | [`mod@prefetch`], [`text`] | small functions with `unsafe` inside: loading ahead, and short UTF-8 |
 //!
 //! This crate knows nothing of graphs, versions or transactions. It holds nearly all `unsafe` of Mangrove. Its only
 //! dependency in Mangrove is the crate of the locks, so Miri and the models can run it alone. One public function is
