@@ -1,6 +1,6 @@
 """Compares what a reader of another language finds in a checkpoint with what Gremlin answers.
 
-A graph with several labels, deletions and ids that are given again gets topology. `read_neighbours.py`, which knows the format
+A graph with several labels, deletions and ids that are given again gets topology. `read_neighbors.py`, which knows the format
 alone, reads the edges of all vertices. They must be those that Gremlin shows, from both ends. Then a byte is changed in each
 part of the files that the reader needs, and the reader must refuse them. `look_up.py` finds vertices by chosen ids and by the
 values of indexes; these, too, must be those that Gremlin finds.
@@ -17,10 +17,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-import read_neighbours
+import read_neighbors
 from counted import Checks
 
-READER = HERE / "read_neighbours.py"
+READER = HERE / "read_neighbors.py"
 LOOK_UP = HERE / "look_up.py"
 
 
@@ -44,7 +44,7 @@ def lines_of(data):
     """What the reader finds, sorted."""
     done = read(data, "all")
     if done.returncode != 0:
-        sys.exit(f"read_neighbours.py: {done.stderr}")
+        sys.exit(f"read_neighbors.py: {done.stderr}")
     return sorted(done.stdout.splitlines())
 
 
@@ -184,9 +184,9 @@ def check_runs(checks, data):
 
 def check_counts(checks, data):
     """The counts of the checkpoint are those of Gremlin."""
-    manifest = read_neighbours.newest_manifest(data)
-    entry = [pack for pack in manifest["packs"] if read_neighbours.covers(pack, 5)][-1]
-    pack = read_neighbours.Pack(data, entry)
+    manifest = read_neighbors.newest_manifest(data)
+    entry = [pack for pack in manifest["packs"] if read_neighbors.covers(pack, 5)][-1]
+    pack = read_neighbors.Pack(data, entry)
     counts = json.loads(pack.block(*pack.blocks[5, 0, 0]))
     checks.equal("counts: vertices", sum(of["count"] for of in counts["vertices"]), query(data, "g.V().count()")[0])
     edges = [edges for of in counts["vertices"] for edges in of["edges"]]

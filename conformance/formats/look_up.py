@@ -17,7 +17,7 @@ import sys
 from bisect import bisect_left, bisect_right
 from pathlib import Path
 
-from read_neighbours import Pack, Reader, Unreadable, crc32c, expect, external, newest_manifest, opened, unpacked
+from read_neighbors import Pack, Reader, Unreadable, crc32c, expect, external, newest_manifest, opened, unpacked
 
 MASK = (1 << 64) - 1
 

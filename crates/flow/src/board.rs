@@ -94,7 +94,7 @@ pub(crate) struct Board<B> {
     is_over: AtomicBool,
     /// Counts the changes of `cancellations`.
     version: AtomicU64,
-    /// By group: what the home has canceled.
+    /// By group: what the home has cancelled.
     cancellations: Mutex<FastMap<GroupId, Vec<Cancellation>>>,
     state: Mutex<BoardState<B>>,
 }
@@ -521,7 +521,7 @@ impl<B> Board<B> {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Publishes what is canceled for a group; an empty list for a group that is closed.
+    /// Publishes what is cancelled for a group; an empty list for a group that is closed.
     pub fn publish(&self, groups: impl IntoIterator<Item = (GroupId, Vec<Cancellation>)>) {
         let mut published = self.cancellations.lock();
         for (group, cancellations) in groups {
@@ -534,7 +534,7 @@ impl<B> Board<B> {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns what is canceled for a group.
+    /// Returns what is cancelled for a group.
     pub fn cancellations(&self, group: GroupId) -> Option<Vec<Cancellation>> {
         self.cancellations.lock().get(&group).cloned()
     }

@@ -1,7 +1,7 @@
 //! The open groups of a node, how they nest, and the cancellations of their work.
 //!
 //! ```text
-//!  tag 2 of group 7 is canceled at the operators 3..9, among them the operators of the scopes of
+//!  tag 2 of group 7 is cancelled at the operators 3..9, among them the operators of the scopes of
 //!
 //!    ├─ group 8, Each [0, 2, 2, 3] ─► its tags 1 and 2
 //!    │    └─ group 11, Same        ─► its tags 1 and 2
@@ -9,16 +9,16 @@
 //!    └─ group 10, One(0)           ─► nothing
 //! ```
 //!
-//! - **FLOW-7.** A cancellation drops rows and never ends. A canceled group ends like any other, so no state is left
+//! - **FLOW-7.** A cancellation drops rows and never ends. A cancelled group ends like any other, so no state is left
 //!   behind.
 //! - **FLOW-8.** A cancellation is an optimization, and local to its node. An operator that receives rows of a
-//!   canceled instance must still give the right answer.
+//!   cancelled instance must still give the right answer.
 //! - **FLOW-40.** A cancellation of instances descends to every open group nested in them, if the operator of the
 //!   group's scope is in the range of the cancellation. It does so at the end of the call that made it. A group that is
-//!   opened later gets it when it is opened. An instance that belongs to no canceled instance is spared.
-//! - **FLOW-41.** After the call that canceled them, the operators in the range hold neither state nor charge of
-//!   canceled instances ([`crate::Operator::cancelled`]), and no batch of a group that is canceled as a whole waits in
-//!   an inbox. Rows of single canceled instances are dropped when their message is taken.
+//!   opened later gets it when it is opened. An instance that belongs to no cancelled instance is spared.
+//! - **FLOW-41.** After the call that cancelled them, the operators in the range hold neither state nor charge of
+//!   cancelled instances ([`crate::Operator::cancelled`]), and no batch of a group that is cancelled as a whole waits in
+//!   an inbox. Rows of single cancelled instances are dropped when their message is taken.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -34,7 +34,7 @@ use crate::topology::OpId;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cancellation {
     pub operators: Range<OpId>,
-    /// The canceled instances; `None` stands for all.
+    /// The cancelled instances; `None` stands for all.
     pub tags: Option<TagSet>,
 }
 
@@ -75,16 +75,16 @@ impl OpenGroup {
         }
         let tags = match (&outside.tags, &self.outer) {
             (None, _) => None,
-            (Some(canceled), OuterTags::One(tag)) => {
-                if !canceled.contains(*tag) {
+            (Some(cancelled), OuterTags::One(tag)) => {
+                if !cancelled.contains(*tag) {
                     return None;
                 }
                 None
             }
-            (Some(canceled), OuterTags::Same) => Some(canceled.clone()),
-            (Some(canceled), OuterTags::Each(outer) | OuterTags::Growing(outer)) => {
+            (Some(cancelled), OuterTags::Same) => Some(cancelled.clone()),
+            (Some(cancelled), OuterTags::Each(outer) | OuterTags::Growing(outer)) => {
                 let off = u32::from(mutation::is_set(Mutation::CancellationReachesNeighbor));
-                let is_reached = |outer: u32| canceled.contains(outer.saturating_add(off));
+                let is_reached = |outer: u32| cancelled.contains(outer.saturating_add(off));
                 let reached = (0..).zip(outer).skip(first).filter(|(_, outer)| is_reached(**outer));
                 let tags: TagSet = reached.map(|(tag, _)| tag).collect();
                 if tags.is_empty() {
@@ -113,9 +113,9 @@ pub(crate) struct Groups {
     open: FastMap<GroupId, OpenGroup>,
     /// The open groups nested directly in a group, which another node may have opened.
     nested: FastMap<GroupId, Vec<GroupId>>,
-    /// By the group that was canceled. An entry is removed when its group is closed.
+    /// By the group that was cancelled. An entry is removed when its group is closed.
     cancellations: FastMap<GroupId, Vec<Cancellation>>,
-    /// What the current call of an operator has canceled: it has not descended yet (FLOW-40).
+    /// What the current call of an operator has cancelled: it has not descended yet (FLOW-40).
     fresh: Vec<(GroupId, Cancellation)>,
     /// Empty sets, which keep their memory.
     spare: Vec<TagSet>,
@@ -154,7 +154,7 @@ impl Groups {
         self.inherit(group, first);
     }
 
-    /// Cancels the instances from `first` on that belong to canceled instances of the parent (FLOW-40).
+    /// Cancels the instances from `first` on that belong to cancelled instances of the parent (FLOW-40).
     fn inherit(&mut self, group: GroupId, first: usize) {
         if self.cancellations.is_empty() {
             return;
@@ -266,7 +266,7 @@ impl Groups {
         }
     }
 
-    /// Cancels one instance, and everything nested in it. Returns false if it was canceled for this range already.
+    /// Cancels one instance, and everything nested in it. Returns false if it was cancelled for this range already.
     pub fn cancel_tag(&mut self, group: GroupId, operators: Range<OpId>, tag: u32) -> bool {
         let list = self.cancellations.entry(group).or_default();
         if list.iter().any(|known| known.covers(&operators)) {
@@ -295,7 +295,7 @@ impl Groups {
         true
     }
 
-    /// Adds a cancellation of a group. Returns false if all of it was canceled before.
+    /// Adds a cancellation of a group. Returns false if all of it was cancelled before.
     fn add(&mut self, group: GroupId, cancellation: &Cancellation) -> bool {
         let list = self.cancellations.entry(group).or_default();
         if list.iter().any(|known| known.covers(&cancellation.operators)) {
@@ -303,7 +303,7 @@ impl Groups {
         }
         let is_new = match &cancellation.tags {
             None => {
-                // The instances canceled for these operators are part of the group.
+                // The instances cancelled for these operators are part of the group.
                 list.retain(|known| !cancellation.covers(&known.operators));
                 list.push(cancellation.clone());
                 true
@@ -380,13 +380,13 @@ impl Groups {
         }
     }
 
-    /// Returns true if the current call of an operator has canceled something.
+    /// Returns true if the current call of an operator has cancelled something.
     pub fn has_fresh(&self) -> bool {
         !self.fresh.is_empty()
     }
 
-    /// Lets what the current call has canceled descend to all open groups nested there (FLOW-40). Returns everything
-    /// that is canceled, a group before those nested in it. [`Groups::give_back`] takes the list back.
+    /// Lets what the current call has cancelled descend to all open groups nested there (FLOW-40). Returns everything
+    /// that is cancelled, a group before those nested in it. [`Groups::give_back`] takes the list back.
     pub fn descend(&mut self) -> Vec<(GroupId, Cancellation)> {
         let mut reached = std::mem::take(&mut self.fresh);
         let mut at = 0;
@@ -431,20 +431,20 @@ impl Groups {
     }
 
     fn disposition_among(&self, group: GroupId, operator: OpId) -> Disposition<'_> {
-        let mut canceled: Option<Cow<'_, TagSet>> = None;
+        let mut cancelled: Option<Cow<'_, TagSet>> = None;
         for cancellation in self.cancellations.get(&group).into_iter().flatten() {
             if !cancellation.operators.contains(&operator) {
                 continue;
             }
             let Some(tags) = &cancellation.tags else { return Disposition::Drop };
-            match &mut canceled {
-                None => canceled = Some(Cow::Borrowed(tags)),
+            match &mut cancelled {
+                None => cancelled = Some(Cow::Borrowed(tags)),
                 Some(all) => {
                     all.to_mut().insert_all(tags);
                 }
             }
         }
-        canceled.map_or(Disposition::Deliver, Disposition::DropTags)
+        cancelled.map_or(Disposition::Deliver, Disposition::DropTags)
     }
 }
 
@@ -452,8 +452,8 @@ impl Groups {
 mod tests {
     use super::*;
 
-    /// The tags of a group that are canceled at an operator; `None` for all of them.
-    fn canceled(groups: &Groups, group: GroupId, operator: OpId) -> Option<Vec<u32>> {
+    /// The tags of a group that are cancelled at an operator; `None` for all of them.
+    fn cancelled(groups: &Groups, group: GroupId, operator: OpId) -> Option<Vec<u32>> {
         match groups.disposition(group, operator) {
             Disposition::Deliver => Some(Vec::new()),
             Disposition::Drop => None,
@@ -473,13 +473,13 @@ mod tests {
         assert_eq!((outer.home(), inner.home()), (3, 3));
         groups.cancel(GroupId::ROOT, 0..6);
         assert_eq!(reached(&mut groups), [GroupId::ROOT, outer, inner]);
-        assert_eq!(canceled(&groups, GroupId::ROOT, 5), None);
-        assert_eq!(canceled(&groups, GroupId::ROOT, 6), Some(vec![]));
-        assert_eq!(canceled(&groups, inner, 5), None);
+        assert_eq!(cancelled(&groups, GroupId::ROOT, 5), None);
+        assert_eq!(cancelled(&groups, GroupId::ROOT, 6), Some(vec![]));
+        assert_eq!(cancelled(&groups, inner, 5), None);
         let other = groups.open(GroupId::ROOT, 7, OuterTags::One(0));
-        assert_eq!(canceled(&groups, other, 8), Some(vec![]));
+        assert_eq!(cancelled(&groups, other, 8), Some(vec![]));
         let late = groups.open(outer, 4, OuterTags::Same);
-        assert_eq!(canceled(&groups, late, 5), None, "a group that is opened later is canceled, too");
+        assert_eq!(cancelled(&groups, late, 5), None, "a group that is opened later is cancelled, too");
         for group in [late, inner, outer, other] {
             groups.close(group);
         }
@@ -497,19 +497,19 @@ mod tests {
         assert!(groups.cancel_tag(outer, 2..9, 70));
         assert!(!groups.cancel_tag(outer, 2..9, 70));
         assert_eq!(reached(&mut groups), [outer, each, one, growing, same]);
-        assert_eq!(canceled(&groups, outer, 3), Some(vec![70]));
-        assert_eq!(canceled(&groups, outer, 9), Some(vec![]), "an operator past the range");
-        assert_eq!(canceled(&groups, each, 4), Some(vec![1, 2]));
-        assert_eq!(canceled(&groups, same, 6), Some(vec![1, 2]));
-        assert_eq!(canceled(&groups, one, 4), None);
-        assert_eq!(canceled(&groups, other, 4), Some(vec![]));
+        assert_eq!(cancelled(&groups, outer, 3), Some(vec![70]));
+        assert_eq!(cancelled(&groups, outer, 9), Some(vec![]), "an operator past the range");
+        assert_eq!(cancelled(&groups, each, 4), Some(vec![1, 2]));
+        assert_eq!(cancelled(&groups, same, 6), Some(vec![1, 2]));
+        assert_eq!(cancelled(&groups, one, 4), None);
+        assert_eq!(cancelled(&groups, other, 4), Some(vec![]));
         groups.add_instances(growing, [9, 70]);
-        assert_eq!(canceled(&groups, growing, 4), Some(vec![0, 3]));
+        assert_eq!(cancelled(&groups, growing, 4), Some(vec![0, 3]));
         let late = groups.open(outer, 3, OuterTags::Each(vec![1, 70]));
-        assert_eq!(canceled(&groups, late, 4), Some(vec![1]));
+        assert_eq!(cancelled(&groups, late, 4), Some(vec![1]));
         // A scope outside the range is not reached.
         let past = groups.open(outer, 9, OuterTags::One(70));
-        assert_eq!(canceled(&groups, past, 10), Some(vec![]));
+        assert_eq!(cancelled(&groups, past, 10), Some(vec![]));
     }
 
     #[test]
@@ -518,8 +518,8 @@ mod tests {
         let group = groups.open(GroupId::ROOT, 1, OuterTags::One(0));
         groups.cancel_tag(group, 2..5, 3);
         groups.cancel_tag(group, 2..9, 200);
-        assert_eq!(canceled(&groups, group, 4), Some(vec![3, 200]));
-        assert_eq!(canceled(&groups, group, 6), Some(vec![200]));
+        assert_eq!(cancelled(&groups, group, 4), Some(vec![3, 200]));
+        assert_eq!(cancelled(&groups, group, 6), Some(vec![200]));
     }
 
     #[test]
@@ -530,7 +530,7 @@ mod tests {
         for (tag, left) in [(4, Some(vec![0])), (5, None)] {
             groups.cancel_tag(outer, 2..9, tag);
             reached(&mut groups);
-            assert_eq!(canceled(&groups, inner, 6), left);
+            assert_eq!(cancelled(&groups, inner, 6), left);
         }
     }
 

@@ -137,7 +137,7 @@ impl FromIterator<u32> for TagSet {
 }
 
 /// The instances of the group outside that the instances of a group belong to. If all work of an instance outside is
-/// canceled, so is the work of the instances inside that belong to it (FLOW-40).
+/// cancelled, so is the work of the instances inside that belong to it (FLOW-40).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OuterTags {
     /// All belong to this instance.

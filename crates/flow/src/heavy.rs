@@ -6,7 +6,7 @@
 //! ```text
 //!  group 7   tags  0  1 [2] 3      a whole step worked for tag 2 alone, and its message is not finished
 //!                        │
-//!                        ├─ has no result yet: canceled here, begins again as group 12 (FLOW-44)
+//!                        ├─ has no result yet: cancelled here, begins again as group 12 (FLOW-44)
 //!                        └─ has results: rows of the others go before its own (FLOW-45)
 //! ```
 //!

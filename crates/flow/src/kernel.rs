@@ -23,7 +23,7 @@ pub trait Kernel<B: Batch>: Send {
     fn recycle(&mut self) {}
 
     /// Returns what the next step of a message will read. Called only if the view may be late; the step is taken while
-    /// all of this is at hand (FLOW-31). It names all rows that are left, not those of one step: rows may be canceled
+    /// all of this is at hand (FLOW-31). It names all rows that are left, not those of one step: rows may be cancelled
     /// before the step, and another replica may take it. A kernel that reads in phases takes a step for each.
     fn needs<'a>(&'a mut self, input: &'a B, at: &'a Cursor, context: &'a B::Context) -> Result<Need<'a>> {
         let _ = (input, at, context);

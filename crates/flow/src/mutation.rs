@@ -21,7 +21,7 @@ pub enum Mutation {
     CancellationReachesNeighbor,
     /// Operators with state are not told of cancellations (FLOW-41).
     StateOutlivesCancellation,
-    /// Batches of a canceled group stay in their inboxes (FLOW-41).
+    /// Batches of a cancelled group stay in their inboxes (FLOW-41).
     MessagesOutliveCancellation,
     /// A message that waits for a read does not count towards its token (FLOW-21).
     ParkedIsUncounted,

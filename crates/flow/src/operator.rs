@@ -185,7 +185,7 @@ pub trait Operator<B: Batch>: Send {
         Ok(false)
     }
 
-    /// Instances of a group are canceled here: those of `tags`, or all if there are none. The operator drops their
+    /// Instances of a group are cancelled here: those of `tags`, or all if there are none. The operator drops their
     /// state and releases its charge (FLOW-41). No row of them comes any more, but the end of their group does
     /// (FLOW-7). It is also called for groups of which the operator holds nothing. This default does nothing.
     fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, B>) {
@@ -193,7 +193,7 @@ pub trait Operator<B: Batch>: Send {
     }
 }
 
-/// The actions of an operator during a call: sending messages, opening and closing groups, canceling work.
+/// The actions of an operator during a call: sending messages, opening and closing groups, cancelling work.
 pub struct Output<'a, B: Batch> {
     pub(crate) router: &'a mut Router<B>,
     pub(crate) control: &'a Arc<QueryControl>,
@@ -229,7 +229,7 @@ impl<'a, B: Batch> Output<'a, B> {
     }
 
     /// In [`Operator::finish_step`], if the operator's state is shared: hands out a part of the end, which any thread of
-    /// the run may work off ([`Operator::work_part`]). It sends rows of `group`, and is dropped if that is canceled here.
+    /// the run may work off ([`Operator::work_part`]). It sends rows of `group`, and is dropped if that is cancelled here.
     /// It holds no charge of its own. The call returns [`Step::More`], and the end comes again after all of its parts
     /// (FLOW-49). The call may send rows, too: they are worked off meanwhile.
     pub fn hand_out(&mut self, group: GroupId, part: Box<dyn HeldDetail>) {
@@ -247,7 +247,7 @@ impl<'a, B: Batch> Output<'a, B> {
     }
 
     /// Opens a group of scope instances inside `parent`. Its home is this node. `outer` says which instances of the
-    /// parent its instances belong to: they are canceled together (FLOW-40).
+    /// parent its instances belong to: they are cancelled together (FLOW-40).
     pub fn open_group(&mut self, parent: GroupId, outer: OuterTags) -> GroupId {
         self.router.open_group(parent, self.operator, outer, None)
     }

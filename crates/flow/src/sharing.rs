@@ -54,7 +54,7 @@ pub(crate) struct Sharing<B: Batch> {
     ends: FastMap<Token, Vec<ParkedEnd<B>>>,
     /// The operators that, with all before them, wait until a message is back (FLOW-33): one entry for each message.
     halted: Vec<OpId>,
-    /// True if work of the query itself was canceled while parcels were not worked off.
+    /// True if work of the query itself was cancelled while parcels were not worked off.
     was_cut: bool,
 }
 

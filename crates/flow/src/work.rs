@@ -353,7 +353,7 @@ impl<B: Batch> Work<B> {
         outcome
     }
 
-    /// Carries out what a call has canceled: in nested groups (FLOW-40), in the state of operators, and in inboxes
+    /// Carries out what a call has cancelled: in nested groups (FLOW-40), in the state of operators, and in inboxes
     /// (FLOW-41).
     pub(crate) fn carry_out_cancellations(&mut self, control: &Arc<QueryControl>) {
         let Some(context) = &*self.context else { return };

@@ -18,7 +18,7 @@ pub enum ShutdownPhase {
     Closing,
     /// The server takes no new requests. Running ones may finish (`Limits::drain_max`).
     Draining,
-    /// Requests that still run are canceled (`Limits::farewell_max` for their answers).
+    /// Requests that still run are cancelled (`Limits::farewell_max` for their answers).
     Cancelling,
     /// Connections whose clients have not read their answers are cut off.
     Cutting,

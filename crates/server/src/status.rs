@@ -39,7 +39,7 @@ impl Status {
     pub const TEMPORARY_ERROR: Status = Status(596);
     /// The query failed.
     pub const EVALUATION_ERROR: Status = Status(597);
-    /// The query ran out of time or was canceled.
+    /// The query ran out of time or was cancelled.
     pub const TIMEOUT: Status = Status(598);
     /// A result could not be encoded.
     pub const SERIALIZATION_ERROR: Status = Status(599);

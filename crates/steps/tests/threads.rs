@@ -257,7 +257,7 @@ fn threads_reduce_to_what_one_thread_reduces() {
     }
 }
 
-/// A group that is canceled while threads work at its state.
+/// A group that is cancelled while threads work at its state.
 #[test]
 fn canceled_states_of_threads_are_dropped() {
     let graph = rich_graph();

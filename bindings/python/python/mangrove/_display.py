@@ -19,8 +19,8 @@ VERTICES_MAX = 60
 EDGES_MAX = 240
 #: The most characters of a cell.
 _CELL_MAX = 120
-#: Colours of labels, in the order in which labels are met. They can be told apart with colour blindness.
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
+#: Colors of labels, in the order in which labels are met. They can be told apart with color blindness.
+_COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
 #: Keys that name an element for people, best first.
 _NAMES = ("name", "title", "code", "label", "text")
 
@@ -127,9 +127,9 @@ class _Graph:
         edges = inner[:EDGES_MAX]
         width, height = 720, 420
         places = _layout(list(sampled), edges, width, height)
-        colours: dict[str, str] = {}
+        colors: dict[str, str] = {}
         for vertex in sampled.values():
-            colours.setdefault(vertex.label, _COLOURS[len(colours) % len(_COLOURS)])
+            colors.setdefault(vertex.label, _COLORS[len(colors) % len(_COLORS)])
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
             'style="max-width:100%;font:11px sans-serif;background:#fff">'
@@ -150,12 +150,12 @@ class _Graph:
         for key, vertex in sampled.items():
             x, y = places[key]
             parts.append(
-                f'<g><circle cx="{x:.1f}" cy="{y:.1f}" r="8" fill="{colours[vertex.label]}"/>'
+                f'<g><circle cx="{x:.1f}" cy="{y:.1f}" r="8" fill="{colors[vertex.label]}"/>'
                 f'<text x="{x:.1f}" y="{y + 19:.1f}" text-anchor="middle" fill="#222">{escape(_name(vertex))}</text>'
                 f"<title>{escape(repr(vertex))}</title></g>"
             )
-        for at, (label, colour) in enumerate(colours.items()):
-            parts.append(f'<circle cx="12" cy="{14 + 16 * at}" r="5" fill="{colour}"/><text x="22" y="{18 + 16 * at}" fill="#222">{escape(label)}</text>')
+        for at, (label, color) in enumerate(colors.items()):
+            parts.append(f'<circle cx="12" cy="{14 + 16 * at}" r="5" fill="{color}"/><text x="22" y="{18 + 16 * at}" fill="#222">{escape(label)}</text>')
         parts.append("</svg>")
         if len(sampled) < len(self.vertices) or len(edges) < len(self.edges):
             parts.append(

@@ -47,7 +47,7 @@ fn messages(transaction: &Transaction, script: &str, cancel_after: usize) -> (us
     unreachable!("a query ends")
 }
 
-/// A call does a bounded part of the work (FLOW-2), also if it sends nothing. So a query is canceled before its next
+/// A call does a bounded part of the work (FLOW-2), also if it sends nothing. So a query is cancelled before its next
 /// part.
 #[test]
 fn a_search_that_finds_nothing_is_done_in_parts() {

@@ -188,7 +188,7 @@ fn packs_with_topology_can_be_read_without_zstd() {
     }
 }
 
-/// The lines that `read_neighbours.py` prints for all vertices, from the edges of the graph.
+/// The lines that `read_neighbors.py` prints for all vertices, from the edges of the graph.
 fn expected_lines(manager: &TransactionManager) -> Vec<String> {
     let view = manager.begin_read().unwrap();
     let (mut edges, mut cursor) = (Vec::new(), ScanCursor::default());
@@ -211,7 +211,7 @@ fn expected_lines(manager: &TransactionManager) -> Vec<String> {
 #[test]
 fn a_reader_in_another_language_finds_the_same_edges() {
     let root = std::env::temp_dir().join(format!("mangrove-topology-{}", std::process::id()));
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/formats/read_neighbours.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/formats/read_neighbors.py");
     for seed in 0..4 {
         let _ = std::fs::remove_dir_all(&root);
         let disk = Arc::new(LocalDisk::new(&root).unwrap());

@@ -71,7 +71,7 @@ impl<B: Batch> Work<B> {
         }
     }
 
-    /// Gives a part to its operator. A part of a canceled group is dropped: the end releases what it would have used.
+    /// Gives a part to its operator. A part of a cancelled group is dropped: the end releases what it would have used.
     pub(super) fn take_part(
         &mut self,
         place: Place,

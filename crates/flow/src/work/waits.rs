@@ -92,7 +92,7 @@ impl<B: Batch> Work<B> {
         }
     }
 
-    /// Forgets the reads of messages that are canceled, after a change of the cancellations of these groups.
+    /// Forgets the reads of messages that are cancelled, after a change of the cancellations of these groups.
     #[cold]
     pub(super) fn forget_cancelled(&mut self, changed: &[GroupId], control: &Arc<QueryControl>) {
         let (Some(sharing), Some(asking)) = (&mut self.sharing, &self.asking) else { return };
@@ -124,7 +124,7 @@ impl<B: Batch> Work<B> {
     }
 }
 
-/// Returns true if no row of a message that waits is left to work off. Drops the rows of canceled instances of these
+/// Returns true if no row of a message that waits is left to work off. Drops the rows of cancelled instances of these
 /// groups.
 fn is_cancelled<B: Batch>(
     groups: &Groups,

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A row passes `exists` if the pipeline inside finds something for it. Its first result decides, and may cancel the
-//! instance. A [`Record`] knows which instances are canceled, and with them those nested in them. Operators with state
-//! check that they neither receive nor hold rows of canceled instances (FLOW-40, FLOW-41).
+//! instance. A [`Record`] knows which instances are cancelled, and with them those nested in them. Operators with state
+//! check that they neither receive nor hold rows of cancelled instances (FLOW-40, FLOW-41).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::num::NonZeroU32;
@@ -24,7 +24,7 @@ use rand::rngs::StdRng;
 use super::watched;
 use crate::toys::*;
 
-/// Which groups nest in which, and which instances are canceled.
+/// Which groups nest in which, and which instances are cancelled.
 #[derive(Clone, Default)]
 struct Record(Arc<Mutex<Recorded>>);
 
@@ -32,7 +32,7 @@ struct Record(Arc<Mutex<Recorded>>);
 struct Recorded {
     /// By group: the group outside, and by tag the instance there.
     groups: HashMap<GroupId, (GroupId, Vec<u32>)>,
-    canceled: HashSet<(GroupId, u32)>,
+    cancelled: HashSet<(GroupId, u32)>,
 }
 
 impl Record {
@@ -44,7 +44,7 @@ impl Record {
         self.with(|record| {
             let mut at = (group, tag);
             loop {
-                if record.canceled.contains(&at) {
+                if record.cancelled.contains(&at) {
                     return false;
                 }
                 let Some((outside, outer)) = record.groups.get(&at.0) else { return true };
@@ -55,7 +55,7 @@ impl Record {
 
     fn check(&self, group: GroupId, tags: impl IntoIterator<Item = u32>, operator: OpId) {
         for tag in tags {
-            assert!(self.is_live(group, tag), "operator {operator} meets a canceled instance");
+            assert!(self.is_live(group, tag), "operator {operator} meets a cancelled instance");
         }
     }
 }
@@ -164,7 +164,7 @@ impl Operator<Numbers> for Exists {
             return self.admit(out);
         }
         let Asked { outside, rows, found, gone } = self.asked.get_mut(&group).expect("a group that is open");
-        // A result of an instance that is canceled here may be on its way, but none of one that is canceled outside.
+        // A result of an instance that is cancelled here may be on its way, but none of one that is cancelled outside.
         self.record.check(*outside, tags.iter().map(|tag| rows[*tag as usize].0), out.operator());
         let mut passed = Vec::new();
         for tag in tags {
@@ -172,7 +172,7 @@ impl Operator<Numbers> for Exists {
                 passed.push(rows[tag as usize]);
                 if self.random.random_bool(0.7) {
                     out.cancel_tag(group, out.operator() + 1..self.end, tag);
-                    self.record.with(|record| record.canceled.insert((group, tag)));
+                    self.record.with(|record| record.cancelled.insert((group, tag)));
                 }
             }
         }
@@ -207,7 +207,7 @@ impl Operator<Numbers> for Exists {
         asked.gone.insert(tag);
         let (outside, row) = (asked.outside, asked.rows[tag as usize]);
         out.cancel_tag(inside, out.operator() + 1..self.end, tag);
-        self.record.with(|record| record.canceled.insert((inside, tag)));
+        self.record.with(|record| record.cancelled.insert((inside, tag)));
         if out.has_other_home(outside) && self.random.random_bool(0.5) {
             out.send_home(outside, Numbers(vec![row]));
             return Ok(Apart::BeginsAgain);
@@ -227,7 +227,7 @@ impl Operator<Numbers> for Exists {
         for tag in tags {
             if !asked.found.contains(tag) && self.random.random_bool(0.5) && asked.gone.insert(*tag) {
                 out.cancel_tag(inside, out.operator() + 1..self.end, *tag);
-                self.record.with(|record| record.canceled.insert((inside, *tag)));
+                self.record.with(|record| record.cancelled.insert((inside, *tag)));
                 rows.push(asked.rows[*tag as usize]);
             }
         }
@@ -459,7 +459,7 @@ impl Operator<Numbers> for First {
     }
 }
 
-/// When a group is canceled as a whole, also with the group outside, the messages that wait for it are dropped with
+/// When a group is cancelled as a whole, also with the group outside, the messages that wait for it are dropped with
 /// their charge (FLOW-41).
 pub fn a_canceled_group_releases_its_messages() {
     for cancels_outside in [false, true] {
@@ -478,7 +478,7 @@ pub fn a_canceled_group_releases_its_messages() {
         loop {
             let progress = runtime.run(1).expect("a run goes on");
             if *is_answered.lock().unwrap_or_else(PoisonError::into_inner) {
-                assert_eq!(runtime.control().memory(), 0, "messages of a canceled group are charged");
+                assert_eq!(runtime.control().memory(), 0, "messages of a cancelled group are charged");
             }
             was_charged |= runtime.control().memory() > 0;
             match progress {

@@ -2,7 +2,7 @@
 //!
 //! A full batch is sent when the next one begins (status 206), and the last when the query is over (200, or 204 if
 //! there was no result). The queue to the connection is bounded: while the client is slow, the engine waits here, at
-//! most until the query is canceled.
+//! most until the query is cancelled.
 //!
 //! ```text
 //!              accept                        seal                    finish
@@ -177,7 +177,7 @@ impl ChannelSink {
         })
     }
 
-    /// Fails if the request was canceled.
+    /// Fails if the request was cancelled.
     fn check(&self) -> Result<()> {
         self.cancellation.reason().map_or(Ok(()), |reason| Err(reason.error()))
     }

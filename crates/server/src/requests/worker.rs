@@ -152,7 +152,7 @@ impl Workers {
         work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
         let permit = tokio::select! {
-            // Biased: work that is already canceled must not begin.
+            // Biased: work that is already cancelled must not begin.
             biased;
             reason = watch.fire() => return Err(reason.error().into()),
             permit = Arc::clone(&self.permits).acquire_owned() => permit.expect("the semaphore is never closed"),

@@ -102,7 +102,7 @@ impl Server {
 
     /// Serves until `shutdown` completes, and for [`Limits::closing_min`] after that. Then the server reads no more
     /// requests, and new connections only get `/health`. Running requests get [`Limits::drain_max`] to finish. The
-    /// remaining ones are canceled and answered, open transactions are rolled back, and connections are closed. An
+    /// remaining ones are cancelled and answered, open transactions are rolled back, and connections are closed. An
     /// error means that requests did not notice their cancellation within [`Limits::shutdown_grace`], and were left
     /// running.
     pub async fn serve(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<()> {

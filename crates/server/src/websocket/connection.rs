@@ -5,7 +5,7 @@
 //! Two bounds hold a fast client back: with `in_flight_count_max` requests in flight the connection is not read, and
 //! while the queue is full, queries wait. The server drops a client that reads nothing for `write_stall_max`.
 //!
-//! When the connection ends, for whatever reason, its queries are canceled and its sessions rolled back before this
+//! When the connection ends, for whatever reason, its queries are cancelled and its sessions rolled back before this
 //! task ends. At a shutdown, queries first have [`Limits::drain_max`](crate::limits::Limits::drain_max) to finish.
 //!
 //! A *farewell* is the code and the reason of the close frame with which the server ends a connection.
@@ -94,7 +94,7 @@ pub async fn serve(socket: WebSocket, shared: Arc<Shared>, peer: Peer, known: Op
         writer.abort();
     }
     // In this order: a request that still waits in the queue of a session, perhaps a commit, must find itself
-    // canceled.
+    // cancelled.
     gone.send_replace(true);
     connection.shared.sessions.connection_lost(connection.id);
     while connection.requests.join_next().await.is_some() {}

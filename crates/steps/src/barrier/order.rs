@@ -122,7 +122,7 @@ fn take_keys(
     Ok(rows.take(&complete))
 }
 
-/// Drops rows of a group that are canceled: all, or those of some instances.
+/// Drops rows of a group that are cancelled: all, or those of some instances.
 fn drop_cancelled(
     groups: &mut FastMap<GroupId, SortedGroup>,
     group: GroupId,

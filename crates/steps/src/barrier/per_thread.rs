@@ -11,7 +11,7 @@
 //! ```
 //!
 //! This suits operators whose results do not depend on the order of rows, and whose groups are few. A part is under a
-//! lock, because more threads than parts share them, and because the home drops canceled state. The lock is nearly
+//! lock, because more threads than parts share them, and because the home drops cancelled state. The lock is nearly
 //! always free. A thread takes it once a message, and holds one at a time; the home, at the end, its own and another.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -174,7 +174,7 @@ impl<S: Default + Send + 'static> PerThread<S> {
 
 impl<T: Send + 'static> PerThread<ByInstance<T>> {
     /// At the home, when a group has ended: joins the states of all threads, as [`ByInstance::take_over`]. If the group is
-    /// canceled, drops those of the helpers.
+    /// cancelled, drops those of the helpers.
     pub fn combine_states(
         &mut self,
         group: GroupId,
@@ -191,7 +191,7 @@ impl<T: Send + 'static> PerThread<ByInstance<T>> {
         })
     }
 
-    /// See [`ByInstance::cancelled`]. If a helper adds to a canceled instance after this, the result is dropped downstream.
+    /// See [`ByInstance::cancelled`]. If a helper adds to a cancelled instance after this, the result is dropped downstream.
     pub fn cancelled(&mut self, group: GroupId, tags: Option<&TagSet>, out: &Output<'_, Rows>) {
         self.each(|states| states.cancelled(group, tags, out));
     }

@@ -90,7 +90,7 @@ impl SortedLists {
         let mut begins = vec![usize::MAX; missing.len()];
         let (mut cursor, mut done) = (ExpandCursor::default(), false);
         while !done {
-            // One call reads the whole list of the vertex. The call fails if the query is canceled meanwhile.
+            // One call reads the whole list of the vertex. The call fails if the query is cancelled meanwhile.
             out.control().check()?;
             self.expansion.clear();
             done = view.expand(&missing, &request, &mut cursor, &mut self.expansion)?;

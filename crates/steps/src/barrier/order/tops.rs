@@ -54,7 +54,7 @@ impl Tops {
         self.0.lock().remove(&group)
     }
 
-    /// Drops rows that are canceled. As [`drop_cancelled`].
+    /// Drops rows that are cancelled. As [`drop_cancelled`].
     pub fn cancelled(&self, group: GroupId, tags: Option<(usize, &TagSet)>, out: &Output<'_, Rows>) {
         drop_cancelled(&mut self.0.lock(), group, tags, out);
     }

@@ -4,7 +4,7 @@
 Written after docs/design/open-formats.md alone, with the standard library of Python 3.9 or later. The database needs
 `open_topology`, and a checkpoint. It may be in use meanwhile.
 
-Usage: read_neighbours.py DIRECTORY VERTEX [VERTEX…]
+Usage: read_neighbors.py DIRECTORY VERTEX [VERTEX…]
 
 VERTEX is the number that Gremlin shows as the id of a vertex whose id nobody chose; `all` reads every vertex. Each edge is a
 line: the vertex, `out` or `in`, the label, the edge, the neighbor.
