@@ -4,7 +4,7 @@
 //! up to 8 % of the round. Builds with debug assertions, as those of tests, compare.
 //!
 //! The cells are read once a round, and the values many times. So cells are loaded ahead in a way that leaves the values in the caches: that takes
-//! another tenth off a round on Kronecker graphs, and a fifth beside a writer. Short rows are not worth it.
+//! another tenth off a round on Kronecker graphs. Short rows are not worth it.
 
 use std::ops::{AddAssign, Range};
 
