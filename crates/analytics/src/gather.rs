@@ -17,7 +17,7 @@ use crate::projection::{Projection, each_page};
 const LINE: usize = 64 / size_of::<u32>();
 /// How many cells ahead of their use cells are loaded: two kilobytes. Half and twice as many are no faster.
 const AHEAD: usize = 512;
-/// Cells are loaded ahead on pages with this many cells or more: a line for each row.
+/// Cells are loaded ahead on pages with this many cells or more: a cache line for each row, on average.
 const AHEAD_MIN: usize = SLOTS * LINE;
 
 impl Projection {
