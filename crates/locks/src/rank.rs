@@ -156,6 +156,8 @@ ranks! {
     ConnectionFacts,
     /// Store: the tail of one adjacency list. Held while an edge is appended and while the list is replaced.
     ListHeader,
+    /// Store: the edges that end while their list is compacted. Held while a list is marked or replaced.
+    LateNames,
     /// Store: the log of the lists of a page. Held while an entry is added, and while entries are copied for a reader.
     ListLog,
     /// Store: the form of the descriptors of an adjacency table. Held while a descriptor of a sparse table changes.

@@ -19,16 +19,16 @@
 //!   claiming has claimed its end. So a reader takes a clean run without looking at versions.
 //! - **STORE-14.** The dirty bit is set after a packed edge's end was claimed, and before the claiming call returns. A
 //!   reader that takes the run between the two is right to see the edge: for other transactions a claim has not
-//!   happened, and for the claimer's own reads its running statement has not. Setting the bit also takes back the
-//!   compaction bit, with a fence between claim and look: a compaction that has not seen the claim cannot replace the
-//!   descriptor by a clean one.
+//!   happened, and for the claimer's own reads its running statement has not. There is a fence between claim and look.
+//!   If the claimer sees the compaction bit, it gives a late name (STORE-15): a compaction that has not seen the claim
+//!   makes the new list dirty.
 //! - **STORE-16.** A list grows under its header's latch, and only while the descriptor names the header. The header's
 //!   count, stored last, publishes the cell to readers, which take no latch.
 //! - **STORE-17.** A table has at most one previous layout, and is compacted only while it has none. A previous layout
 //!   stays readable until every transaction has ended that began before the layout was replaced.
 //!
 //! An edge whose cell is in the tail needs no dirty bit, since cells of tails are always checked. While the compaction
-//! bit is off it needs no fence either: a compaction that sets the bit afterwards sees the claim. A clean run without a
+//! bit is off it needs no name either: a compaction that sets the bit afterwards sees the claim. A clean run without a
 //! header gets no compaction bit: there the dirty bit changes the very word that compaction exchanges, and one of the
 //! two fails.
 //!
@@ -81,6 +81,7 @@ mod storage;
 pub(crate) mod tail;
 mod words;
 
+use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{EdgeId, VertexId};
@@ -88,22 +89,39 @@ use mangrove_reclaim::sync::AtomicU32;
 use mangrove_reclaim::{EpochCell, Pin, epoch};
 
 use crate::connections::{Connecting, NotedFacts};
-use crate::memory::{Garbage, RecordKind, Space};
+use crate::memory::{Garbage, Space};
 use crate::sizes::StoreSizes;
 
 use changes::{Change, Changes};
-use descriptor::{COMPACTING, DIRTY, FLAGS, is_marked, packed_layout, packed_run, packed_word, same_header};
+use descriptor::{COMPACTING, DIRTY, FLAGS, packed_layout, packed_run, packed_word, same_header, same_list};
 pub(crate) use descriptor::{HEADER, clean_run_len, follow_runs, is_clean_run};
-use ended::Ended;
-pub(crate) use ended::Suspects;
-pub(crate) use list::{Block, Dirty, List};
-use list::{prefetch_run, run_of};
+pub(crate) use ended::EndedCell;
+use ended::Suspects;
+use list::prefetch_run;
+pub(crate) use list::{Block, List};
 pub(crate) use rebuild::{Layout, ListFigures, NewList, Seen};
 pub(crate) use storage::ListStorage;
 use words::Descriptors;
 
 /// How many blocks one table can have: that of the newest layout and that of the one before.
 const BLOCKS: usize = 2;
+
+/// Edges of one list whose ends a transaction has claimed.
+#[derive(Clone, Copy, Debug)]
+enum EndedEdges {
+    /// The edge of a cell.
+    One(EndedCell),
+    /// All edges of the list.
+    All,
+}
+
+/// Edges that a transaction ends while a compaction looks at their list (STORE-15).
+#[derive(Debug)]
+struct LateName {
+    /// The slot of the list, in the table that is being compacted.
+    at: usize,
+    ended: EndedEdges,
+}
 
 /// The lists of one page in one direction along one label set. Invariants: STORE-13 to STORE-17.
 #[derive(Debug)]
@@ -117,8 +135,6 @@ pub(crate) struct AdjacencyTable {
     pub(crate) previous: EpochCell<Layout>,
     /// How much the lists have changed since the last compaction.
     pub(crate) changes: Changes,
-    /// Edges that may have ended since then.
-    pub(crate) ended: Ended,
     /// The facts that appends need not add (STORE-36).
     pub(crate) noted: NotedFacts,
 }
@@ -132,7 +148,6 @@ impl AdjacencyTable {
             layout_version: AtomicU32::new(0),
             previous: EpochCell::default(),
             changes: Changes::new(sizes.changes_min),
-            ended: Ended::default(),
             noted: NotedFacts::default(),
         }
     }
@@ -142,7 +157,7 @@ impl AdjacencyTable {
         let pin = epoch::pin();
         let blocks = self.blocks.iter().filter_map(|block| block.get(&pin)).map(Block::bytes).sum();
         let previous = self.previous.get(&pin).map_or(0, Layout::bytes);
-        (self.descriptors.bytes(&pin) + previous + self.ended.bytes(), blocks)
+        (self.descriptors.bytes(&pin) + previous, blocks)
     }
 
     /// The descriptor at an offset; that of an empty list beyond the page's capacity.
@@ -168,11 +183,18 @@ impl AdjacencyTable {
         self.descriptors.prefetch(at, pin);
     }
 
-    /// Starts loading the words that the end of an edge of a list changes.
+    /// Starts loading the header of a list, if it has one.
     #[inline]
-    pub(crate) fn prefetch_mark(&self, at: usize, cell: (VertexId, EdgeId), pin: &Pin) {
-        self.descriptors.prefetch(at, pin);
-        self.ended.prefetch(at, cell);
+    pub(crate) fn prefetch_header(&self, at: usize, storage: &ListStorage, pin: &Pin) {
+        storage.prefetch(self.descriptor(at, pin), pin);
+    }
+
+    /// Starts loading the part of a list in which an edge is named that is going to end.
+    #[inline]
+    pub(crate) fn prefetch_ended(&self, at: usize, cell: &EndedCell, storage: &ListStorage, pin: &Pin) {
+        if let (Some(block), run) = self.packed_part(self.descriptor(at, pin), storage, pin) {
+            cell.prefetch(&block.neighbors, run, &block.ended);
+        }
     }
 
     /// Starts loading the list itself: of a packed run the first two lines and the last.
@@ -225,7 +247,7 @@ impl AdjacencyTable {
     /// The list of the vertex at an offset.
     #[inline]
     pub(crate) fn list<'p>(&'p self, at: usize, storage: &'p ListStorage, pin: &'p Pin) -> List<'p> {
-        self.list_of(at, self.descriptor(at, pin), storage, pin)
+        self.list_of(self.descriptor(at, pin), storage, pin)
     }
 
     /// The list as it was in this layout version, for a cursor inside it. `None` if nothing of it can be visible to the
@@ -242,38 +264,52 @@ impl AdjacencyTable {
             return Some(list);
         }
         let old = self.previous.get(pin)?.descriptor(at)?.load(Ordering::Acquire);
-        let list = self.list_of(at, old, storage, pin);
+        let list = self.list_of(old, storage, pin);
         (old != 0 && list.layout_version == layout_version).then_some(list)
     }
 
-    /// The list at an offset that a descriptor describes.
+    /// The list that a descriptor describes.
     #[inline]
-    pub(crate) fn list_of<'p>(
-        &'p self,
-        at: usize,
-        descriptor: u64,
-        storage: &'p ListStorage,
-        pin: &'p Pin,
-    ) -> List<'p> {
-        let dirty = match descriptor & DIRTY {
-            0 => Dirty::No,
-            // After the descriptor was loaded (STORE-15).
-            _ => Dirty::of(self.ended.suspects(), at),
+    pub(crate) fn list_of<'p>(&'p self, descriptor: u64, storage: &'p ListStorage, pin: &'p Pin) -> List<'p> {
+        let is_dirty = descriptor & DIRTY != 0;
+        let packed = |block: Option<&'p Block>, run: Range<usize>| match block {
+            Some(block) => (
+                &block.neighbors[run.clone()],
+                &block.edges[run.clone()],
+                if is_dirty { block.ended.of_run(run) } else { Suspects::default() },
+            ),
+            None => (&[][..], &[][..], Suspects::default()),
         };
+        let tails = &storage.tails;
         if descriptor & HEADER == 0 {
-            let (layout_version, run) = (packed_layout(descriptor), packed_run(descriptor));
-            let (neighbors, edges) = run_of(self.block(layout_version, pin), run);
-            let tails = &storage.tails;
-            return List { neighbors, edges, dirty, tail_len: 0, layout_version, first_row: 0, tails, pin };
+            let layout_version = packed_layout(descriptor);
+            let (neighbors, edges, suspects) = packed(self.block(layout_version, pin), packed_run(descriptor));
+            return List { neighbors, edges, suspects, tail_len: 0, layout_version, first_row: 0, tails, pin };
         }
         let header = storage.header(descriptor, pin);
         let layout_version = header.layout_version.load(Ordering::Relaxed);
         let block = header.own.get(pin).or_else(|| self.block(layout_version, pin));
-        let (neighbors, edges) = run_of(block, header.run());
+        let (neighbors, edges, suspects) = packed(block, header.run());
         // Acquire, before `first`: its partner is the Release in `append`.
         let tail_len = header.count.load(Ordering::Acquire);
         let first_row = header.first.load(Ordering::Acquire);
-        List { neighbors, edges, dirty, tail_len, layout_version, first_row, tails: &storage.tails, pin }
+        List { neighbors, edges, suspects, tail_len, layout_version, first_row, tails, pin }
+    }
+
+    /// The block and the run of the packed part of the list that a descriptor describes. There is no block if nothing is
+    /// packed.
+    fn packed_part<'p>(
+        &'p self,
+        descriptor: u64,
+        storage: &'p ListStorage,
+        pin: &'p Pin,
+    ) -> (Option<&'p Block>, Range<usize>) {
+        if descriptor & HEADER == 0 {
+            return (self.block(packed_layout(descriptor), pin), packed_run(descriptor));
+        }
+        let header = storage.header(descriptor, pin);
+        let of_table = || self.block(header.layout_version.load(Ordering::Relaxed), pin);
+        (header.own.get(pin).or_else(of_table), header.run())
     }
 
     /// Counts a change, and returns as [`Changes::add`] does.
@@ -308,51 +344,77 @@ impl AdjacencyTable {
         }
     }
 
-    /// Marks the list of an edge whose end the caller has claimed (STORE-14). Returns as [`AdjacencyTable::append`]
-    /// does.
+    /// Names an edge whose end the caller has claimed, and marks its list (STORE-14, STORE-15). Returns as
+    /// [`AdjacencyTable::append`] does.
     #[must_use = "if true, only the caller lists the table"]
     pub(crate) fn mark_ended(
         &self,
         at: usize,
-        cell: (VertexId, EdgeId),
+        cell: EndedCell,
         storage: &ListStorage,
         space: Space<'_>,
         pin: &Pin,
     ) -> bool {
-        self.ended.name(at, cell, self.descriptors.slot_count(), self.changes.limit(), space.memory);
-        self.mark(at, Some(cell.1), storage, space, pin);
+        self.mark(at, EndedEdges::One(cell), storage, space, pin);
         self.note(Change::Ended, storage)
     }
 
     /// As [`AdjacencyTable::mark_ended`], for all edges of a list at once.
     #[must_use = "if true, only the caller lists the table"]
     pub(crate) fn mark_all_ended(&self, at: usize, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> bool {
-        self.ended.name_list(at, self.descriptors.slot_count(), self.changes.limit(), space.memory);
-        self.mark(at, None, storage, space, pin);
+        self.mark(at, EndedEdges::All, storage, space, pin);
         self.note(Change::Ended, storage)
     }
 
-    fn mark(&self, at: usize, edge: Option<EdgeId>, storage: &ListStorage, space: Space<'_>, pin: &Pin) {
-        fence(Ordering::SeqCst);
+    /// Names edges of a list whose ends the caller has claimed, and marks the list.
+    fn mark(&self, at: usize, ended: EndedEdges, storage: &ListStorage, space: Space<'_>, pin: &Pin) {
         let mut descriptor = self.descriptors.load(at, pin);
         loop {
-            let header = (descriptor & HEADER != 0).then(|| storage.header(descriptor, pin));
-            if is_marked(descriptor) {
-                if let Some(header) = header {
-                    // A hint for compaction: it may miss some.
-                    header.ended.store(header.ended.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+            let is_packed = self.name(descriptor, ended, storage, space, pin);
+            // Pairs with the fence in `begin_compaction`: either this thread sees the compaction bit, or compaction sees
+            // the claim and the name.
+            fence(Ordering::SeqCst);
+            let seen = self.descriptors.load(at, pin);
+            if !same_list(seen, descriptor) {
+                descriptor = seen;
+                continue;
+            }
+            let is_marked = !is_packed || seen & DIRTY != 0;
+            let outcome = match seen & COMPACTING {
+                0 if is_marked => Ok(()),
+                0 => self.descriptors.exchange(at, seen, seen | DIRTY, space, pin),
+                _ => {
+                    // While this lock is held, compaction does not replace the list.
+                    let mut names = storage.late_names.lock();
+                    let outcome = match self.descriptors.load(at, pin) {
+                        current if current != seen => Err(current),
+                        _ if is_marked => Ok(()),
+                        _ => self.descriptors.exchange(at, seen, seen | DIRTY, space, pin),
+                    };
+                    outcome.map(|()| names.push(LateName { at, ended }))
                 }
-                return;
-            }
-            let is_in_tail = |edge| self.list_of(at, descriptor, storage, pin).has_recently_added(edge);
-            if header.is_some() && descriptor & COMPACTING == 0 && edge.is_some_and(is_in_tail) {
-                return;
-            }
-            match self.descriptors.exchange(at, descriptor, (descriptor | DIRTY) & !COMPACTING, space, pin) {
+            };
+            match outcome {
+                Ok(()) if is_packed && seen & HEADER != 0 => return storage.header(seen, pin).count_ended(),
                 Ok(()) => return,
                 Err(current) => descriptor = current,
             }
         }
+    }
+
+    /// Sets the bits of edges in the run of the list that a descriptor describes. Returns true if it has set one.
+    fn name(&self, descriptor: u64, ended: EndedEdges, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> bool {
+        let (Some(block), run) = self.packed_part(descriptor, storage, pin) else { return false };
+        let cells = match ended {
+            EndedEdges::All => run,
+            EndedEdges::One(cell) => match block.position(run, &cell) {
+                Some(at) => at..at + 1,
+                None => return false,
+            },
+        };
+        let is_any = !cells.is_empty();
+        block.name(cells, space.memory);
+        is_any
     }
 
     /// The descriptor of a list with a header, which is made if there is none. Also returns true if this call has begun
@@ -389,7 +451,7 @@ impl AdjacencyTable {
         storage: &ListStorage,
         space: Space<'_>,
     ) {
-        space.memory.add(RecordKind::Block, block.bytes());
+        block.add_to(space.memory);
         let cells = block.neighbors.len() as u64;
         assert!(self.blocks[0].swap(Some(block)).is_none(), "a table is packed once");
         let mut offset = 0_u64;
@@ -438,7 +500,7 @@ impl AdjacencyTable {
         let pin = epoch::pin();
         let descriptor = self.descriptors.take(at, space, &pin);
         if descriptor != 0 {
-            dropped.extend(self.list_of(at, descriptor, lists, &pin).cells().map(|(_, edge)| edge));
+            dropped.extend(self.list_of(descriptor, lists, &pin).cells().map(|(_, edge)| edge));
             lists.retire(descriptor, tablet, garbage, &pin);
         }
     }
@@ -498,10 +560,8 @@ mod tests {
         let (storage, table) = (ListStorage::new(), AdjacencyTable::new(4, &StoreSizes::default()));
         let lengths = [3, 0, 40_000, 2];
         let total: u32 = lengths.iter().sum();
-        let block = Block {
-            neighbors: (0..u64::from(total)).map(vertex).collect(),
-            edges: (0..u64::from(total)).map(edge).collect(),
-        };
+        let cells: Vec<_> = (0..u64::from(total)).map(|n| (vertex(n), edge(n))).collect();
+        let block = Block::of(&cells);
         table.set_block(block, &lengths, &StoreSizes::default(), &storage, space);
         let pin = epoch::pin();
         let slots = |at| table.list(at, &storage, &pin).cells().map(|(v, _)| v.slot()).collect::<Vec<_>>();
@@ -510,14 +570,19 @@ mod tests {
         assert_eq!((slots(2).len(), slots(2)[0], slots(3)), (40_000, 3, vec![40_003, 40_004]));
         assert_eq!((table.clean_len(0, &pin), table.clean_len(2, &pin)), (Some(3), None));
 
-        let is_dirty = |at| table.list(at, &storage, &pin).dirty.is_some();
-        let end = |at, n| table.mark_ended(at, (vertex(n), edge(n)), &storage, space, &pin);
+        let is_dirty = |at| table.list(at, &storage, &pin).suspects.is_some();
+        let end = |at, n| {
+            let cell = EndedCell { neighbor: vertex(n), edge: edge(n), place: 1 << 31 };
+            table.mark_ended(at, cell, &storage, space, &pin)
+        };
         let _ = table.append(0, (vertex(77), edge(77)), &connecting(&facts), &storage, space, &pin);
         assert_eq!(slots(0), [0, 1, 2, 77]);
         let _ = end(0, 77);
         assert!(!is_dirty(0), "cells of tails are checked in any case");
         let _ = (end(0, 1), end(3, 40_003));
         assert!(is_dirty(0) && is_dirty(3));
+        let suspects = |at| (0..4).filter(|&nth| table.list(at, &storage, &pin).suspects.has(nth)).collect::<Vec<_>>();
+        assert_eq!((suspects(0), suspects(2), suspects(3)), (vec![1], vec![], vec![0]));
         assert_eq!(slots(0), [0, 1, 2, 77]);
     }
 }

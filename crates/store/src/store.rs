@@ -258,6 +258,18 @@ impl Store {
             .then_some((tablet, page))
     }
 
+    /// About which part of the slots for vertices comes before a vertex in the order of ids, as a fraction of 2^32. A
+    /// tablet counts as much as any other.
+    pub(crate) fn place_of(&self, id: VertexId) -> u32 {
+        let Some(tablet) = self.tablet(id.tablet()) else { return 0 };
+        let slots = tablet.vertices.count() as u64 * PAGE_SLOTS;
+        let slot = id.page() as u64 * PAGE_SLOTS + id.offset() as u64;
+        // A slot index has 38 bits, so that much of the fraction fits into a word.
+        let of_tablet = ((slot << 26) / slots.max(1)) << 6;
+        let before = u64::from(id.tablet().0 - 1) << 32;
+        u32::try_from((before + of_tablet) / self.tablets.len() as u64).unwrap_or(u32::MAX)
+    }
+
     /// As [`Store::vertex_page`], but the offset may be beyond the page's capacity.
     #[inline]
     pub(crate) fn vertex_page_unchecked(&self, id: VertexId) -> Option<(&Tablet, &VertexPage)> {
@@ -285,6 +297,15 @@ impl Store {
     #[inline]
     pub(crate) fn edge_core(&self, id: EdgeId) -> Option<&PageCore> {
         self.tablet(id.tablet())?.edges.get(id.page()).map(|page| &page.core)
+    }
+
+    /// Starts loading what the deletion of an edge reads on its page: generation, version words and ends.
+    #[inline]
+    pub(crate) fn prefetch_edge(&self, id: EdgeId, pin: &Pin) {
+        if let Some(page) = self.tablet(id.tablet()).and_then(|tablet| tablet.edges.get(id.page())) {
+            page.core.prefetch_version(pin, id.offset());
+            page.prefetch_ends(id.offset(), pin);
+        }
     }
 
     /// Starts loading the version words of some edges. Each step to them is taken for all edges before the next one, so that the misses of a step

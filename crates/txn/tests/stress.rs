@@ -324,6 +324,14 @@ fn lists_have_the_edges_of_their_snapshot_while_edges_move() {
                         let found = edges_of_lists(&txn, direction);
                         let other = found.iter().zip(&expected).find(|(found, expected)| found != expected);
                         assert!(found == expected, "seed {seed}, {direction:?}: {} edges, {other:?}", found.len());
+                        let has = |(source, target, _): &&(VertexId, VertexId, EdgeId), vertex| match direction {
+                            Direction::In => *target == vertex,
+                            _ => *source == vertex,
+                        };
+                        let degree = |vertex| expected.iter().filter(|edge| has(edge, vertex)).count() as u64;
+                        let mut degrees = Vec::new();
+                        txn.degrees(&vertices, direction, &LabelFilter::Any, &mut degrees).unwrap();
+                        assert_eq!(degrees, vertices.iter().map(|&vertex| degree(vertex)).collect::<Vec<_>>());
                     }
                     checks += 1;
                 }

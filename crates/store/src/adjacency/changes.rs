@@ -76,11 +76,6 @@ impl Changes {
         self.limit.store(changes.saturating_mul(Self::ONE).max(self.limit_min.into()), Ordering::Relaxed);
     }
 
-    /// How many ends of edges make the table due.
-    pub(super) fn limit(&self) -> usize {
-        self.limit.load(Ordering::Relaxed) as usize
-    }
-
     /// Adds lists that a compaction could not make clean.
     pub(crate) fn keep(&self, left: u32) {
         self.count.fetch_add(left * Self::ONE, Ordering::SeqCst);

@@ -29,10 +29,10 @@ pub(crate) fn clean_run_len(descriptor: u64) -> Option<usize> {
     is_clean_run(descriptor).then_some((descriptor & LENGTH_MASK) as usize)
 }
 
-/// Returns true if a transaction has marked the list since a compaction set its bit, or since it was packed.
+/// Returns true if two descriptors name the same list. They may differ in their flags.
 #[inline]
-pub(super) fn is_marked(descriptor: u64) -> bool {
-    descriptor & FLAGS == DIRTY
+pub(super) fn same_list(one: u64, other: u64) -> bool {
+    one & !FLAGS == other & !FLAGS
 }
 
 /// Returns true if two descriptors name the same header.
@@ -107,8 +107,8 @@ mod tests {
         for flags in [0, DIRTY, FLAGS] {
             let flagged = word | flags;
             assert_eq!((packed_layout(flagged), packed_run(flagged)), (LAYOUT_VERSIONS - 1, packed_run(word)));
-            assert_eq!((is_clean_run(flagged), is_marked(flagged)), (flags == 0, flags == DIRTY));
+            assert_eq!((is_clean_run(flagged), same_list(flagged, word)), (flags == 0, true));
         }
-        assert!(!is_clean_run(HEADER | 1));
+        assert!(!is_clean_run(HEADER | 1) && !same_list(HEADER | 1, HEADER | 2) && !same_list(word, HEADER | word));
     }
 }

@@ -9,14 +9,18 @@ use std::sync::atomic::Ordering;
 use mangrove_graph::{EdgeId, VertexId};
 use mangrove_reclaim::Pin;
 
-use super::ended::{ListSuspects, Suspects};
+use super::ended::{Ended, EndedCell, Suspects};
 use crate::adjacency::tail::{FIRST_ROW, LAST_ROW, TailArena, TailCell};
+use crate::memory::{Memory, RecordKind};
 
-/// The packed runs of one table: two parallel arrays that never change after the block is published.
+/// The packed runs of one table: two parallel arrays that never change after the block is published. Each run is sorted
+/// by neighbor, and parallel edges by edge.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) neighbors: Box<[VertexId]>,
     pub(crate) edges: Box<[EdgeId]>,
+    /// The cells whose edges may have ended.
+    pub(super) ended: Ended,
 }
 
 impl Block {
@@ -25,59 +29,43 @@ impl Block {
         Block {
             neighbors: cells.iter().map(|&(neighbor, _)| neighbor).collect(),
             edges: cells.iter().map(|&(_, edge)| edge).collect(),
+            ended: Ended::new(cells.len()),
         }
     }
 
     /// A block of the cells in two parallel arrays.
     pub(crate) fn new(neighbors: &[VertexId], edges: &[EdgeId]) -> Self {
         assert_eq!(neighbors.len(), edges.len(), "a cell is a neighbor and an edge");
-        Block { neighbors: neighbors.into(), edges: edges.into() }
+        Block { neighbors: neighbors.into(), edges: edges.into(), ended: Ended::new(edges.len()) }
     }
 
     pub(crate) fn bytes(&self) -> usize {
+        self.cell_bytes() + self.ended.bytes()
+    }
+
+    fn cell_bytes(&self) -> usize {
         size_of_val(&*self.neighbors) + size_of_val(&*self.edges)
     }
-}
 
-/// Tails up to this length are searched for an edge that ends.
-const SHORT_TAIL: u64 = 16;
-
-/// Which edges of a packed run must be checked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Dirty<'a> {
-    /// None (STORE-13).
-    No,
-    /// The suspects (STORE-15).
-    Suspects(ListSuspects<'a>),
-    /// All.
-    Whole,
-}
-
-impl<'a> Dirty<'a> {
-    /// For the dirty list at a slot.
-    #[inline]
-    pub(super) fn of(suspects: Suspects<'a>, at: usize) -> Self {
-        // A list is marked after a name was given.
-        match suspects.of_list(at) {
-            Some(of_list) if !suspects.has_list(at) => Dirty::Suspects(of_list),
-            _ => Dirty::Whole,
-        }
+    /// Counts the memory of a block that is about to be published.
+    pub(super) fn add_to(&self, memory: &Memory) {
+        memory.add(RecordKind::Block, self.cell_bytes());
     }
 
-    /// Returns true if an edge may have to be checked.
-    #[inline]
-    pub(crate) fn is_some(&self) -> bool {
-        !matches!(self, Dirty::No)
+    /// Takes back what [`Block::add_to`] and [`Block::name`] have counted. No thread names edges of the block any longer.
+    pub(super) fn remove_from(&self, memory: &Memory) {
+        memory.remove(RecordKind::Block, self.cell_bytes());
+        memory.remove(RecordKind::Block, self.ended.bytes());
     }
 
-    /// Returns true if the edge of a cell must be checked.
-    #[inline]
-    pub(crate) fn has(&self, cell: (VertexId, EdgeId)) -> bool {
-        match self {
-            Dirty::No => false,
-            Dirty::Suspects(suspects) => suspects.has(cell),
-            Dirty::Whole => true,
-        }
+    /// Names the edges of these cells (STORE-15).
+    pub(super) fn name(&self, cells: Range<usize>, memory: &Memory) {
+        memory.add(RecordKind::Block, self.ended.name(cells));
+    }
+
+    /// Where in the block a cell of a run is.
+    pub(super) fn position(&self, run: Range<usize>, cell: &EndedCell) -> Option<usize> {
+        Some(run.start + cell.position(&self.neighbors[run.clone()], &self.edges[run])?)
     }
 }
 
@@ -87,8 +75,8 @@ pub(crate) struct List<'a> {
     pub(crate) neighbors: &'a [VertexId],
     /// Parallel to `neighbors`.
     pub(crate) edges: &'a [EdgeId],
-    /// The packed edges that must be checked.
-    pub(crate) dirty: Dirty<'a>,
+    /// The packed edges that must be checked; none of a clean run (STORE-13).
+    pub(crate) suspects: Suspects<'a>,
     /// How many cells the tail has; each must be checked.
     pub(crate) tail_len: u64,
     /// A cursor goes on in a list of the same layout version as the one it was in.
@@ -102,12 +90,18 @@ pub(crate) struct List<'a> {
 impl<'a> List<'a> {
     /// Returns true if the whole list is packed and every snapshot sees it (STORE-13).
     pub(crate) fn is_clean(&self) -> bool {
-        !self.dirty.is_some() && self.tail_len == 0
+        !self.suspects.is_some() && self.tail_len == 0
+    }
+
+    /// How many edges must be checked.
+    pub(crate) fn checked_len(&self) -> usize {
+        self.suspects.count() + self.tail_len as usize
     }
 
     /// Starts loading the packed part and the beginning of the tail.
     pub(crate) fn prefetch(&self) {
         prefetch_run(self.neighbors);
+        self.suspects.prefetch();
         if self.tail_len > 0 {
             self.tails.row(self.first_row, FIRST_ROW, self.pin).iter().for_each(mangrove_reclaim::prefetch::prefetch);
         }
@@ -146,16 +140,11 @@ impl<'a> List<'a> {
         })
     }
 
-    /// Returns true if an edge is in the tail, as far as a short look at a short tail says.
-    pub(super) fn has_recently_added(&self, edge: EdgeId) -> bool {
-        self.tail_len <= SHORT_TAIL && self.tail(0).any(|(_, _, other)| other == edge)
-    }
-
     /// The packed cells from a position on, and whether they must be checked.
     pub(crate) fn packed(&self, from: usize) -> impl Iterator<Item = (VertexId, EdgeId, bool)> + use<'a> {
-        let (dirty, from) = (self.dirty, from.min(self.neighbors.len()));
+        let (suspects, from) = (self.suspects.clone(), from.min(self.neighbors.len()));
         let cells = self.neighbors[from..].iter().copied().zip(self.edges[from..].iter().copied());
-        cells.map(move |(neighbor, edge)| (neighbor, edge, dirty.has((neighbor, edge))))
+        cells.zip(from..).map(move |((neighbor, edge), at)| (neighbor, edge, suspects.has(at)))
     }
 
     /// The cells of the tail from a position on, all of which must be checked.
@@ -172,14 +161,6 @@ impl<'a> List<'a> {
     pub(crate) fn cells(&self) -> impl Iterator<Item = (VertexId, EdgeId)> + use<'a> {
         let packed = self.neighbors.iter().copied().zip(self.edges.iter().copied());
         packed.chain(self.tail(0).map(|(_, neighbor, edge)| (neighbor, edge)))
-    }
-}
-
-#[inline]
-pub(super) fn run_of(block: Option<&Block>, run: Range<usize>) -> (&[VertexId], &[EdgeId]) {
-    match block {
-        Some(block) => (&block.neighbors[run.clone()], &block.edges[run]),
-        None => (&[], &[]),
     }
 }
 

@@ -14,10 +14,10 @@ use mangrove_reclaim::Pin;
 use mangrove_reclaim::sync::{AtomicU64, Mutex};
 
 use super::descriptor::{
-    COMPACTING, DIRTY, HEADER, LAYOUT_VERSIONS, is_clean_run, is_marked, packed_layout, packed_run, packed_word,
+    COMPACTING, DIRTY, HEADER, LAYOUT_VERSIONS, is_clean_run, packed_layout, packed_run, packed_word,
 };
-use super::{AdjacencyTable, BLOCKS, Block, ListStorage};
-use crate::memory::{Garbage, Memory, RecordKind, Space};
+use super::{AdjacencyTable, BLOCKS, Block, EndedCell, EndedEdges, ListStorage};
+use crate::memory::{Garbage, Memory, Space};
 
 /// The lists that a compaction replaced, as they were, for cursors that are inside one of them (STORE-17).
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl AdjacencyTable {
             match self.descriptors.exchange(at, descriptor, marked, space, pin) {
                 Ok(()) => {
                     // Pairs with the fence in `mark`: either the writer sees the bit, or this thread sees the writer's
-                    // claim (STORE-14).
+                    // claim and the name (STORE-14, STORE-15).
                     fence(Ordering::SeqCst);
                     return marked;
                 }
@@ -108,8 +108,8 @@ impl AdjacencyTable {
     }
 
     /// Replaces a list that a compaction has looked at. Returns true if the new list is as it was built. Changes that
-    /// writers made in the meantime go over to it: cells that were appended go into its tail, and the dirty bit stays
-    /// as it is. So every list leaves its old block, however busy it is.
+    /// writers made in the meantime go over to it: cells that were appended go into its tail, and edges that ended are
+    /// named in its run (STORE-15). So every list leaves its old block, however busy it is.
     ///
     /// `remembered` is where the old list stays readable for cursors that are inside it.
     pub(crate) fn replace(
@@ -133,28 +133,41 @@ impl AdjacencyTable {
             remembered.store(current, Ordering::Release);
             self.descriptors.exchange(seen.at, current, new, space, pin)
         };
-        // A list that a transaction has marked since compaction looked at it stays dirty. The other marks are settled:
-        // compaction has checked their edges.
-        let flagged = |current: u64, new: u64| if is_marked(current) { new | DIRTY } else { new };
+        let mut is_dirty = false;
+        if is_clean_run(current) {
+            if exchange(current, new).is_ok() {
+                return true;
+            }
+            // A writer has marked the run, or given it a header. From here on, writers give late names.
+            current = self.begin_compaction(seen.at, space, pin);
+            let old = self.list_of(current, storage, pin);
+            old.suspects.each(|at| {
+                let place = (((at as u64) << 32) / old.neighbors.len() as u64) as u32;
+                let ended = EndedEdges::One(EndedCell { neighbor: old.neighbors[at], edge: old.edges[at], place });
+                is_dirty |= self.name(new, ended, storage, space, pin);
+            });
+        }
+        let mut exchange_named = |current: u64, new: u64| {
+            // Held until the list is replaced: a writer that gets the lock afterwards meets the new list.
+            let mut names = storage.late_names.lock();
+            let of_list = names.extract_if(.., |name| name.at == seen.at);
+            of_list.for_each(|name| is_dirty |= self.name(new, name.ended, storage, space, pin));
+            exchange(current, if is_dirty { new | DIRTY } else { new }).map(|()| !is_dirty)
+        };
         while current & HEADER == 0 {
-            match exchange(current, flagged(current, new)) {
-                Ok(()) => return current == seen.descriptor,
+            match exchange_named(current, new) {
+                Ok(is_clean) => return is_clean,
                 // A writer has marked the run, or given it a header, which names it until it is replaced.
                 Err(found) => current = found,
             }
         }
         let header = storage.header(current, pin);
         let _end = header.latch.lock();
-        if header.count.load(Ordering::Relaxed) == seen.tail_len && current == seen.descriptor {
-            match exchange(current, new) {
-                Ok(_) => return true,
-                Err(found) => current = found,
-            }
-        }
-        let new = self.carry_over(current, seen, new, storage, space.memory, pin);
+        let is_longer = header.count.load(Ordering::Relaxed) > seen.tail_len;
+        let new = if is_longer { self.carry_over(current, seen, new, storage, space.memory, pin) } else { new };
         loop {
-            match exchange(current, flagged(current, new)) {
-                Ok(_) => return false,
+            match exchange_named(current, new) {
+                Ok(is_clean) => return is_clean && !is_longer,
                 Err(found) => current = found,
             }
         }
@@ -176,7 +189,7 @@ impl AdjacencyTable {
         let header = storage.header(new, pin);
         // Not waited for, since the old header's latch is held: no descriptor names this one yet.
         let mut end = header.latch.try_lock().expect("a list that is not published is not contended");
-        for (_, neighbor, edge) in self.list_of(seen.at, old, storage, pin).tail(seen.tail_len) {
+        for (_, neighbor, edge) in self.list_of(old, storage, pin).tail(seen.tail_len) {
             header.push(&mut end, (neighbor, edge), &storage.tails, memory, pin);
         }
         new
@@ -197,7 +210,7 @@ impl AdjacencyTable {
 
     /// Adds the block of a layout version that [`AdjacencyTable::take_layout_version`] gave.
     pub(crate) fn add_block(&self, layout_version: u32, block: Block, memory: &Memory) {
-        memory.add(RecordKind::Block, block.bytes());
+        block.add_to(memory);
         let entry = &self.blocks[layout_version as usize % BLOCKS];
         assert!(entry.swap(Some(block)).is_none(), "the entry of a new block is free");
     }
@@ -220,14 +233,14 @@ impl AdjacencyTable {
             if descriptor & HEADER != 0 && storage.header(descriptor, pin).own.get(pin).is_some() {
                 continue;
             }
-            let list = self.list_of(at, descriptor, storage, pin);
+            let list = self.list_of(descriptor, storage, pin);
             if !list.neighbors.is_empty() {
                 needed[list.layout_version as usize % BLOCKS] = true;
             }
         }
         for (cell, _) in self.blocks.iter().zip(needed).filter(|(_, needed)| !needed) {
             if let Some(block) = cell.get(pin) {
-                space.memory.remove(RecordKind::Block, block.bytes());
+                block.remove_from(space.memory);
             }
             garbage.extend(cell.swap(None).map(Garbage::Box));
         }
@@ -248,7 +261,7 @@ impl AdjacencyTable {
         header.packed.store(((run.start as u64) << 32) | len, Ordering::Relaxed);
         header.layout_version.store(layout_version, Ordering::Relaxed);
         if let Some(own) = own {
-            memory.add(RecordKind::Block, own.bytes());
+            own.add_to(memory);
             assert!(header.own.swap(Some(own)).is_none(), "a blank header has no block");
         }
         let mut end = header.latch.lock();

@@ -11,6 +11,7 @@ use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex};
 use mangrove_reclaim::{EpochCell, Pin, Retired, Usage, epoch};
 
+use super::LateName;
 use super::descriptor::{HEADER, HEADER_MASK};
 use super::list::Block;
 use crate::adjacency::tail::{FIRST_ROW, LAST_ROW, TailArena};
@@ -52,6 +53,11 @@ impl ListHeader {
         offset..offset + (packed as u32) as usize
     }
 
+    /// Counts a packed edge that has ended. Two threads may count the same one.
+    pub(super) fn count_ended(&self) {
+        self.ended.store(self.ended.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+    }
+
     /// Adds a cell. The caller holds the latch.
     pub(super) fn push(
         &self,
@@ -86,6 +92,8 @@ impl ListHeader {
 pub(crate) struct ListStorage {
     pub(super) headers: Arena<ListHeader, 6>,
     pub(super) tails: TailArena,
+    /// For the compaction that is under way in the tablet, of one table at a time (STORE-15).
+    pub(super) late_names: Mutex<Vec<LateName>, rank::LateNames>,
     /// True if a table of the tablet has changed since a compaction last went through them.
     changed: AtomicBool,
 }
@@ -95,6 +103,7 @@ impl ListStorage {
         ListStorage {
             headers: Arena::new(RecordKind::ListHeader),
             tails: TailArena::new(),
+            late_names: Mutex::default(),
             changed: AtomicBool::new(false),
         }
     }
@@ -182,7 +191,7 @@ impl ListStorage {
             let pin = epoch::pin();
             let header = self.header(number, &pin);
             if let Some(block) = header.own.get(&pin) {
-                memory.remove(RecordKind::Block, block.bytes());
+                block.remove_from(memory);
             }
             header.own.swap(None)
         });

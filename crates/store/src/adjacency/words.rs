@@ -63,11 +63,6 @@ impl Descriptors {
         Descriptors { words: EpochSlice::empty(slots), sparse: SparseForm::default() }
     }
 
-    /// How many slots the page has.
-    pub(super) fn slot_count(&self) -> usize {
-        self.words.len()
-    }
-
     pub(super) fn bytes(&self, pin: &Pin) -> usize {
         self.words.bytes() + self.sparse.bytes(pin)
     }

@@ -4,13 +4,13 @@
 //! turn:
 //!
 //! 1. *Look*: every list is read without a latch. A list that is no clean run gets the compaction bit first. The edges
-//!    of its tail are checked, that is, their versions are read; of the packed edges, those that may have ended
+//!    of its tail are checked, that is, their versions are read; of the packed edges, those that are named
 //!    (`adjacency::ended`). Edges that are frozen ([`Standing`]) go into the list's new run. Cells of edges that are
 //!    over are dropped. The rest, which is young or changing, goes into a new, short tail.
 //! 2. *Build*: the runs become a new block of the table, under the next layout version.
 //! 3. *Replace*: list by list, by a compare-and-swap of the descriptor, under the header's latch if there is a header.
-//!    Cells that were added to a list since it was looked at go into the new list's tail. A list that became dirty
-//!    stays dirty.
+//!    Cells that were added to a list since it was looked at go into the new list's tail. Edges that a transaction has
+//!    begun to end since then are named in the new list, which is dirty then.
 //! 4. *Remember*: the replaced lists stay readable as the table's previous layout, until every transaction has ended
 //!    that may have a cursor inside one of the lists. Then its records are given up, and the cells that were dropped
 //!    count as gone.
@@ -19,7 +19,7 @@
 //! the bit, passed a SeqCst fence, then read the end word. The claimer claimed, passed a fence, then read the
 //! descriptor (`AdjacencyTable::mark_ended`). If compaction did not see the claim, there are two cases:
 //!
-//! - The claimer sees the bit and takes it away. Then the new list is made dirty, too.
+//! - The claimer sees the bit and gives a late name. Then the new list is made dirty, too.
 //! - The claimer sees the new descriptor, and marks that one.
 //!
 //! A clean run without a header has no bit. There the claimer makes the descriptor itself dirty, and one of the two
@@ -42,9 +42,7 @@ use mangrove_graph::{Direction, EdgeId, LabelSetId, TabletId, VertexId};
 use mangrove_reclaim::{Pin, epoch};
 use smallvec::SmallVec;
 
-use crate::adjacency::{
-    AdjacencyTable, Block, HEADER, Layout, List, ListFigures, NewList, Seen, Suspects, is_clean_run,
-};
+use crate::adjacency::{AdjacencyTable, Block, HEADER, Layout, List, ListFigures, NewList, Seen, is_clean_run};
 use crate::garbage::RunningTransactions;
 use crate::memory::{Garbage, RecordKind};
 use crate::page::{TableName, Tablet, VertexPage};
@@ -107,20 +105,6 @@ struct Check {
 impl Check {
     fn new(cell: (VertexId, EdgeId), at: usize) -> Self {
         Check { cell, at, standing: Standing::Changing }
-    }
-}
-
-/// Names the edges of a list's run that are checked. The list is at this slot.
-fn name_checks(list: &List<'_>, suspects: &Suspects<'_>, slot: usize, checks: &mut Vec<Check>) {
-    let check = |at: usize| Check::new((list.neighbors[at], list.edges[at]), at);
-    if suspects.has_list(slot) {
-        checks.extend((0..list.edges.len()).map(check));
-    } else if let Some(of_list) = suspects.of_list(slot) {
-        of_list.each_among(list.neighbors, |at| {
-            if of_list.has_edge(list.edges[at]) {
-                checks.push(check(at));
-            }
-        });
     }
 }
 
@@ -339,13 +323,12 @@ impl Compaction<'_> {
         let version = table.take_layout_version(pin);
         // Changes that come from here on count for the next compaction.
         table.changes.restart();
-        let suspects = table.ended.take();
         draft.slots.extend(table.descriptors.slots(pin));
         for first in (0..draft.slots.len()).step_by(GROUP) {
             let group = first..draft.slots.len().min(first + GROUP);
             self.prefetch(&draft.slots[group.clone()], pin);
             draft.checks.clear();
-            let begin = |nth| self.begin(draft.slots[nth], version, effort, &suspects, draft, pin);
+            let begin = |nth| self.begin(draft.slots[nth], version, effort, draft, pin);
             let begun: SmallVec<[Begun<'_>; GROUP]> = group.filter_map(begin).collect();
             let mut checks = std::mem::take(&mut draft.checks);
             self.check(&mut checks, pin);
@@ -356,7 +339,6 @@ impl Compaction<'_> {
         // not make the table due.
         table.changes.keep(u32::from(draft.is_some_left));
         if draft.looked.is_empty() {
-            suspects.give_back();
             self.give_up_empty(pin);
             return 0;
         }
@@ -395,7 +377,6 @@ impl Compaction<'_> {
         at: usize,
         version: u32,
         effort: Effort,
-        suspects: &Suspects<'_>,
         draft: &mut Draft,
         pin: &'p Pin,
     ) -> Option<Begun<'p>> {
@@ -406,7 +387,6 @@ impl Compaction<'_> {
             // If the version has come round to that of the list, the next compaction takes another version.
             if !self.is_due(&figures, effort) || figures.layout_version == version {
                 draft.is_some_left |= self.is_due(&figures, Effort::All);
-                self.name_again(at, descriptor, suspects, pin);
                 return None;
             }
         }
@@ -417,10 +397,10 @@ impl Compaction<'_> {
         if descriptor == 0 {
             return None;
         }
-        let list = table.list_of(at, descriptor, lists, pin);
+        let list = table.list_of(descriptor, lists, pin);
         let first = draft.checks.len();
         draft.checks.extend(list.tail(0).map(|(_, neighbor, edge)| Check::new((neighbor, edge), 0)));
-        name_checks(&list, suspects, at, &mut draft.checks);
+        list.suspects.each(|at| draft.checks.push(Check::new((list.neighbors[at], list.edges[at]), at)));
         let checks = first..draft.checks.len();
         Some(Begun { at, descriptor, list, checks })
     }
@@ -449,19 +429,6 @@ impl Compaction<'_> {
             draft.edges.truncate(first);
         }
         draft.looked.push(Looked { seen, run, own, young: first_young..draft.young.len() });
-    }
-
-    /// For a list that stays as it is: puts the names back of its packed edges that are not frozen (STORE-15).
-    fn name_again(&self, at: usize, descriptor: u64, suspects: &Suspects<'_>, pin: &Pin) {
-        let list = self.table.list_of(at, descriptor, &self.tablet.lists, pin);
-        let mut checks = Vec::new();
-        // Of clean lists too: the transaction that gave the name may mark the list only then.
-        name_checks(&list, suspects, at, &mut checks);
-        self.check(&mut checks, pin);
-        if let Some(of_list) = suspects.of_list(at) {
-            let changing = checks.iter().filter(|check| !matches!(check.standing, Standing::Frozen));
-            changing.for_each(|check| of_list.name_again(check.cell));
-        }
     }
 
     /// Drafts the run and the tail of a list whose edges were checked.

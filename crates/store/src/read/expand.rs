@@ -12,6 +12,7 @@ use mangrove_graph::{
     Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, LabelFilter, LabelSetId, PAGE_SLOTS, VertexId,
 };
 use mangrove_reclaim::{Pin, epoch};
+use smallvec::SmallVec;
 
 use crate::adjacency::{AdjacencyTable, List, clean_run_len};
 use crate::page::{Tablet, VertexPage};
@@ -173,7 +174,7 @@ impl<'a> Expander<'a> {
 
     /// Copies a list from a position on. Returns true if the list is done, and the position reached.
     fn copy(&self, list: &List<'_>, row: u32, position: u64, out: &mut Expansion) -> (bool, u64) {
-        let (done, position) = if list.dirty.is_some() {
+        let (done, position) = if list.suspects.is_some() {
             self.copy_dirty(list, row, position, out)
         } else {
             self.copy_clean(list, row, position, out)
@@ -242,11 +243,10 @@ impl<'a> Expander<'a> {
 impl StoreView<'_> {
     /// The number of visible edges in a list.
     pub(super) fn count_list(&self, pin: &Pin, list: &List<'_>) -> u64 {
-        let packed = match list.dirty.is_some() {
-            false => list.neighbors.len() as u64,
-            true => self.count_visible(pin, list.packed(0)),
-        };
-        packed + self.count_visible(pin, list.checked_tail(0))
+        let mut suspects: SmallVec<[(VertexId, EdgeId, bool); 16]> = SmallVec::new();
+        list.suspects.each(|at| suspects.push((list.neighbors[at], list.edges[at], true)));
+        let others = (list.neighbors.len() - suspects.len()) as u64;
+        others + self.count_visible(pin, suspects.into_iter().chain(list.checked_tail(0)))
     }
 }
 
@@ -312,13 +312,11 @@ impl PageDegrees<'_> {
         let sums = &mut out[start..];
         each_table(self.page, direction, labels, |_, table| {
             let offsets = vertices.iter().map(|id| id.offset());
-            let list = |row: usize, descriptor| {
-                table.list_of(vertices[row].offset(), descriptor, &self.tablet.lists, self.pin)
-            };
+            let list = |descriptor| table.list_of(descriptor, &self.tablet.lists, self.pin);
             table.each_descriptor(offsets, self.pin, |row, descriptor| {
                 sums[row] += match clean_run_len(descriptor) {
                     Some(len) => len as u64,
-                    None => self.view.count_list(self.pin, &list(row, descriptor)),
+                    None => self.view.count_list(self.pin, &list(descriptor)),
                 };
             });
             true

@@ -1,6 +1,6 @@
 //! Lists with a tail or with ended edges, as runs of the edges that a snapshot sees.
 //!
-//! The edges to be checked are those in tails, and those of packed runs that may have ended (STORE-15). An edge's version words are three
+//! The edges to be checked are those in tails, and those of packed runs that are named (STORE-15). An edge's version words are three
 //! steps away: page, array of words, words. Most lists have few edges to be checked. So the edges of many lists are checked
 //! together, and each step is taken for many edges before the next one: then the misses of a step overlap.
 
@@ -9,7 +9,7 @@ use std::ops::Range;
 use mangrove_graph::{EdgeId, VertexId};
 use mangrove_reclaim::Pin;
 
-use crate::adjacency::{Dirty, List};
+use crate::adjacency::List;
 use crate::read::view::StoreView;
 
 /// How many edges are checked together.
@@ -57,54 +57,33 @@ impl FilteredRuns {
         self.neighbors.capacity().max(self.checks.capacity())
     }
 
-    /// Before the edges of other lists are named.
+    /// Before the checks of other lists are added.
     pub(super) fn begin_checks(&mut self) {
         self.checks.clear();
     }
 
-    /// Names the edges of a list that may have to be checked, in the order of the list. Returns where they are named.
-    pub(super) fn name_checks(&mut self, list: &List<'_>) -> Range<usize> {
+    /// Adds the cells of a list that have to be checked, in the order of the list. Returns where they are.
+    pub(super) fn add_checks(&mut self, list: &List<'_>) -> Range<usize> {
         let begin = self.checks.len();
         let (neighbor, edge) = (VertexId::from_bits(0), EdgeId::from_bits(0));
         let of_run = |at: usize| {
             mangrove_reclaim::prefetch::prefetch(&list.edges[at]);
             Check { neighbor, edge, at: at as u32, is_seen: false }
         };
-        match list.dirty {
-            Dirty::No => {}
-            Dirty::Suspects(suspects) => suspects.each_among(list.neighbors, |at| self.checks.push(of_run(at))),
-            Dirty::Whole => self.checks.extend((0..list.edges.len()).map(of_run)),
-        }
+        list.suspects.each(|at| self.checks.push(of_run(at)));
         let of_tail = |(_, neighbor, edge)| Check { neighbor, edge, at: IN_TAIL, is_seen: false };
         self.checks.extend(list.tail(0).map(of_tail));
         begin..self.checks.len()
     }
 
-    /// Finds the edges that were named for these lists, all of them in order, and drops those that are no suspects. Changes where those
-    /// of a list are.
-    pub(super) fn find_edges<'l>(&mut self, lists: impl Iterator<Item = (&'l List<'l>, &'l mut Range<usize>)>) {
-        let mut count = 0;
-        for (list, checks) in lists {
-            let begin = count;
-            for nth in checks.clone() {
-                let mut check = self.checks[nth];
-                if check.at != IN_TAIL {
-                    check.edge = list.edges[check.at as usize];
-                    if let Dirty::Suspects(suspects) = list.dirty
-                        && !suspects.has_edge(check.edge)
-                    {
-                        continue;
-                    }
-                }
-                self.checks[count] = check;
-                count += 1;
-            }
-            *checks = begin..count;
+    /// Finds the edges of the cells that are checked, for a list and where its checks are.
+    pub(super) fn find_edges(&mut self, list: &List<'_>, checks: Range<usize>) {
+        for check in self.checks[checks].iter_mut().take_while(|check| check.at != IN_TAIL) {
+            check.edge = list.edges[check.at as usize];
         }
-        self.checks.truncate(count);
     }
 
-    /// Checks the named edges.
+    /// Checks the edges of these cells.
     pub(super) fn check(&mut self, view: &StoreView<'_>, pin: &Pin) {
         for checks in self.checks.chunks_mut(CHECKED_TOGETHER) {
             view.store.prefetch_versions(checks.iter().map(|check| check.edge), pin);

@@ -3,7 +3,7 @@
 //! A table of lists is shown in *pieces*:
 //!
 //! - Clean lists whose packed runs are adjacent in memory are one piece, which consists of slices of their block.
-//! - Lists with a tail or with ended edges are filtered into a buffer. Of their edges, those are checked that may have ended
+//! - Lists with a tail or with ended edges are filtered into a buffer. Of their edges, those are checked that are named
 //!   (STORE-15), and those in tails. Neighboring ones are one piece of that buffer.
 //!
 //! So a clean table is one piece. A vertex whose list is not clean costs a copy of the list, and at most two pieces
@@ -111,8 +111,8 @@ impl<'a> TableLists<'a> {
         if self.generations.is_empty() { runs } else { runs.of_generations(&self.generations[first..]) }
     }
 
-    fn list(&self, at: usize, word: u64) -> List<'a> {
-        self.table.list_of(at, word, &self.tablet.lists, self.pin)
+    fn list(&self, word: u64) -> List<'a> {
+        self.table.list_of(word, &self.tablet.lists, self.pin)
     }
 }
 
@@ -230,9 +230,8 @@ impl AdjacencyWalk<'_, '_> {
         outcome
     }
 
-    /// Loads the next lists that are no clean runs, and checks their edges. The first time, none are loaded.
+    /// Loads the next lists that are no clean runs, and checks their edges.
     fn load<'p>(&mut self, lists: &TableLists<'p>, words: &[u64], from: usize, loaded: &mut Loaded<'p>) {
-        let is_first = loaded.is_empty();
         loaded.clear();
         let headers: SmallVec<[(usize, u64); AHEAD_LISTS]> = (from..words.len())
             .map(|at| (at, words[at]))
@@ -240,14 +239,11 @@ impl AdjacencyWalk<'_, '_> {
             .inspect(|(_, word)| lists.tablet.lists.prefetch(*word, lists.pin))
             .take(AHEAD_LISTS)
             .collect();
-        if is_first && headers.len() == AHEAD_LISTS {
-            lists.table.ended.prefetch_all();
-        }
-        loaded.extend(headers.iter().map(|&(at, word)| (at, lists.list(at, word), 0..0)));
+        loaded.extend(headers.iter().map(|&(at, word)| (at, lists.list(word), 0..0)));
         loaded.iter().for_each(|(_, list, _)| list.prefetch());
         self.filtered.begin_checks();
-        loaded.iter_mut().for_each(|(_, list, checks)| *checks = self.filtered.name_checks(list));
-        self.filtered.find_edges(loaded.iter_mut().map(|(_, list, checks)| (&*list, checks)));
+        loaded.iter_mut().for_each(|(_, list, checks)| *checks = self.filtered.add_checks(list));
+        loaded.iter().for_each(|(_, list, checks)| self.filtered.find_edges(list, checks.clone()));
         self.filtered.check(self.view, lists.pin);
     }
 }

@@ -193,8 +193,8 @@ impl StatisticsPass {
                         Some(0) => continue,
                         Some(len) => len as u64,
                         None => {
-                            let list = table.list_of(at, word, &tablet.lists, &pin);
-                            looked += list.neighbors.len() * usize::from(list.dirty.is_some()) + list.tail_len as usize;
+                            let list = table.list_of(word, &tablet.lists, &pin);
+                            looked += list.checked_len();
                             view.count_list(&pin, &list)
                         }
                     };
@@ -203,7 +203,7 @@ impl StatisticsPass {
                     }
                     if let Some(sums) = &mut sums {
                         sums.add(degree);
-                        sources.push((at, word, degree));
+                        sources.push((word, degree));
                     }
                     if let Some(column) = &mut column {
                         column.set(at, degree);

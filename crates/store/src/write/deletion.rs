@@ -5,7 +5,7 @@
 //! edge to the vertex or sets a property: it writes first, and then looks at the end word.
 //!
 //! A vertex is deleted with its edges. The lists of the vertices at their other ends are marked edge by edge. The lists
-//! of the deleted vertex itself are marked once, as a whole (`adjacency::ended`).
+//! of the deleted vertex itself are marked once, with all their edges (`adjacency::ended`).
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -15,13 +15,21 @@ use mangrove_reclaim::sync::yield_now;
 use smallvec::SmallVec;
 
 use super::{Writer, conflict};
-use crate::adjacency::AdjacencyTable;
+use crate::adjacency::{AdjacencyTable, EndedCell, ListStorage};
 use crate::memory::Write;
 use crate::page::{PageCore, TableName};
 use crate::version::{CLOSED, NEVER, Standing, TIMESTAMP_MAX, contested, visible};
 
 /// How many edges of a deleted vertex are loaded ahead together.
 const DELETE_GROUP: usize = 16;
+
+/// An end of an edge: the vertex that has the edge in one of its lists, and the cell of the edge there.
+struct EndOfEdge {
+    at: VertexId,
+    direction: Direction,
+    label: LabelSetId,
+    cell: EndedCell,
+}
 
 fn opposite(direction: Direction) -> Direction {
     if direction == Direction::In { Direction::Out } else { Direction::In }
@@ -75,18 +83,38 @@ impl Writer<'_> {
 
     /// Starts loading the memory that deleting the edges of some cells of a deleted vertex changes, step by step for all of them.
     fn prefetch_cells(&self, deleted: VertexId, cells: &[(VertexId, EdgeId)], direction: Direction) {
-        let mut tables: SmallVec<[(&AdjacencyTable, usize, EdgeId); DELETE_GROUP]> = SmallVec::new();
+        let mut ends: SmallVec<[EndOfEdge; DELETE_GROUP]> = SmallVec::new();
+        cells.iter().for_each(|&(_, edge)| self.store.prefetch_edge(edge, &self.pin));
         for &(neighbor, edge) in cells {
-            let Some((_, page)) = self.store.edge_page(edge) else { continue };
-            page.core.prefetch_version(&self.pin, edge.offset());
-            page.prefetch_ends(edge.offset(), &self.pin);
-            let other = self.store.vertex_page(neighbor).map(|(_, other)| other.tables(opposite(direction)));
-            if let Some(table) = other.and_then(|tables| tables.get(page.core.label.0)) {
-                mangrove_reclaim::prefetch::prefetch(&table.ended);
-                tables.push((table, neighbor.offset(), edge));
+            let Some(core) = self.store.edge_core(edge) else { continue };
+            ends.push(EndOfEdge {
+                at: neighbor,
+                direction: opposite(direction),
+                label: core.label,
+                cell: self.ended_cell(deleted, edge),
+            });
+        }
+        self.prefetch_marks(&ends);
+    }
+
+    /// The cell of an edge that leads to a vertex.
+    fn ended_cell(&self, neighbor: VertexId, edge: EdgeId) -> EndedCell {
+        EndedCell { neighbor, edge, place: self.store.place_of(neighbor) }
+    }
+
+    /// Starts loading what marking these lists changes, step by step for all of them.
+    fn prefetch_marks(&self, ends: &[EndOfEdge]) {
+        let mut lists: SmallVec<[(&AdjacencyTable, &ListStorage, &EndOfEdge); DELETE_GROUP]> = SmallVec::new();
+        for end in ends {
+            if let Some((tablet, page)) = self.store.vertex_page(end.at)
+                && let Some(table) = page.tables(end.direction).get(end.label.0)
+            {
+                table.prefetch_descriptor(end.at.offset(), &self.pin);
+                lists.push((table, &tablet.lists, end));
             }
         }
-        tables.iter().for_each(|(table, at, edge)| table.prefetch_mark(*at, (deleted, *edge), &self.pin));
+        lists.iter().for_each(|(table, lists, end)| table.prefetch_header(end.at.offset(), lists, &self.pin));
+        lists.iter().for_each(|(table, lists, end)| table.prefetch_ended(end.at.offset(), &end.cell, lists, &self.pin));
     }
 
     /// Deletes an edge of a deleted vertex. Returns false if this transaction does not see the edge.
@@ -110,7 +138,8 @@ impl Writer<'_> {
             return Ok(false);
         }
         self.claim_end(ElementId::Edge(id), &page.core, id.offset())?;
-        self.mark_ended((neighbor, opposite(direction)), page.core.label, (deleted, id));
+        let (direction, label) = (opposite(direction), page.core.label);
+        self.mark_ended(&EndOfEdge { at: neighbor, direction, label, cell: self.ended_cell(deleted, id) });
         fence(Ordering::SeqCst);
         self.check_properties(ElementId::Edge(id))?;
         Ok(true)
@@ -119,15 +148,20 @@ impl Writer<'_> {
     /// Deletes an edge. Does nothing if this transaction sees no such edge.
     pub fn delete_edge(&mut self, id: EdgeId) -> Result<()> {
         let element = ElementId::Edge(id);
+        self.store.prefetch_edge(id, &self.pin);
         let Some((_, page)) = self.store.edge_page(id) else { return Ok(()) };
         if !page.core.visible(id.offset(), &self.snapshot) {
             return Ok(());
         }
-        let (source, target) = page.ends(id.offset(), &self.pin);
+        let ((source, target), label) = (page.ends(id.offset(), &self.pin), page.core.label);
+        let ends = [
+            EndOfEdge { at: source, direction: Direction::Out, label, cell: self.ended_cell(target, id) },
+            EndOfEdge { at: target, direction: Direction::In, label, cell: self.ended_cell(source, id) },
+        ];
+        self.prefetch_marks(&ends);
         if self.end(element)? {
             // STORE-14: the lists are marked after the claim, and before this call returns.
-            self.mark_ended((source, Direction::Out), page.core.label, (target, id));
-            self.mark_ended((target, Direction::In), page.core.label, (source, id));
+            ends.iter().for_each(|end| self.mark_ended(end));
             fence(Ordering::SeqCst);
             self.check_properties(element)?;
         }
@@ -135,7 +169,7 @@ impl Writer<'_> {
     }
 
     /// Marks the list of a vertex that the cell of an ended edge is in, if the vertex has a table for it.
-    fn mark_ended(&self, (at, direction): (VertexId, Direction), label: LabelSetId, cell: (VertexId, EdgeId)) {
+    fn mark_ended(&self, &EndOfEdge { at, direction, label, cell }: &EndOfEdge) {
         let (tablet, page) = self.store.vertex_page(at).expect("the end of an edge is a vertex");
         if let Some(table) = page.tables(direction).get(label.0)
             && table.mark_ended(at.offset(), cell, &tablet.lists, self.store.space(), &self.pin)

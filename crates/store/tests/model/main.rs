@@ -20,6 +20,11 @@ fn a_list_is_replaced_while_it_changes() {
 }
 
 #[test]
+fn edges_of_run_and_tail_end_while_their_list_is_packed() {
+    check(scenarios::edges_of_run_and_tail_end_while_their_list_is_packed);
+}
+
+#[test]
 fn lists_are_replaced_while_their_vertex_is_deleted() {
     check(scenarios::lists_are_replaced_while_their_vertex_is_deleted);
 }

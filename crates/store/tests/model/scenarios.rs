@@ -191,6 +191,65 @@ pub fn a_list_is_replaced_while_it_changes() {
     assert_eq!(graph.degree(4, Direction::Out, &[hub]), now);
 }
 
+/// Compaction against transactions that end an edge of the run and one of the tail of a list, commit, and read the list.
+pub fn edges_of_run_and_tail_end_while_their_list_is_packed() {
+    let graph = Arc::new(Graph::new(4));
+    let hub = graph.vertices[0];
+    let commit = |log: Option<Vec<Write>>, ts| {
+        let log = log.expect("no other transaction writes");
+        graph.store.install(&log, ts);
+        graph.store.retire(log, ts);
+    };
+    // A list with an ended edge and a tail, so that there is a list to compact.
+    commit(graph.write(2, |w| w.delete_edge(graph.edges[0])), 2);
+    let mut added = None;
+    commit(
+        graph.write_at(2, 3, |w| w.insert_edge(hub, graph.vertices[2], graph.knows, None).map(|id| added = Some(id))),
+        3,
+    );
+    let (of_run, of_tail) = (graph.edges[1], added.expect("the edge was added"));
+    let before = graph.degree(3, Direction::Out, &[hub]);
+    assert!(before.len() == 3 && before.contains(&of_tail));
+    let deleter = |edge: EdgeId, ts: u64| {
+        let graph = graph.clone();
+        thread::spawn(move || {
+            let log = graph.write_at(3, ts, |w| w.delete_edge(edge)).expect("no conflict");
+            graph.store.install(&log, ts);
+            // The transactions that begin after the commit find the list as it is now.
+            for direction in [Direction::Out, Direction::In] {
+                assert!(!graph.degree(ts, direction, &graph.vertices).contains(&edge));
+            }
+            log
+        })
+    };
+    let (first, second) = (deleter(of_run, 4), deleter(of_tail, 5));
+    let reader = thread::spawn({
+        let (graph, before) = (graph.clone(), before.clone());
+        move || assert_eq!(graph.degree(3, Direction::Out, &[hub]), before)
+    });
+    let running = Still { oldest: 3, next: 100 };
+    graph.store.compact(&running, Effort::All);
+    reader.join().expect("the reader asserts");
+    let logs = [first, second].map(|deleter| deleter.join().expect("no panic"));
+    for _ in 0..3 {
+        for direction in [Direction::Out, Direction::In] {
+            let left =
+                |edges: &[EdgeId]| before.iter().copied().filter(|edge| !edges.contains(edge)).collect::<Vec<_>>();
+            assert_eq!(graph.degree(3, direction, &graph.vertices), before);
+            assert_eq!(graph.degree(4, direction, &graph.vertices), left(&[of_run]));
+            assert_eq!(graph.degree(5, direction, &graph.vertices), left(&[of_run, of_tail]));
+        }
+        // The lists are packed again while the edges are not taken apart.
+        let _ = graph.store.compact(&running, Effort::All);
+    }
+    for (log, ts) in logs.into_iter().zip([4, 5]) {
+        graph.store.retire(log, ts);
+    }
+    graph.freeze(5);
+    assert_eq!(graph.degree(5, Direction::Out, &[hub]).len(), 1);
+    assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
+}
+
 /// Compaction against the deletion of a vertex, which ends whole lists at once, and a reader of them.
 pub fn lists_are_replaced_while_their_vertex_is_deleted() {
     let graph = Arc::new(Graph::new(4));

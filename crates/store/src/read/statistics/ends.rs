@@ -31,8 +31,8 @@ pub(super) struct Ends {
     counts: BTreeMap<LabelSetId, f64>,
 }
 
-/// The vertices of a page that have edges in a table: their slots, descriptors and degrees.
-pub(super) type Sources = Vec<(usize, u64, u64)>;
+/// The vertices of a page that have edges in a table: their descriptors and degrees.
+pub(super) type Sources = Vec<(u64, u64)>;
 
 impl Ends {
     /// Looks at edges of a page. Returns how many.
@@ -43,11 +43,11 @@ impl Ends {
         sources: &Sources,
         pin: &Pin,
     ) -> usize {
-        let edges: u64 = sources.iter().map(|(.., degree)| degree).sum();
-        let list = |slot: usize, word: u64| table.list_of(slot, word, &tablet.lists, pin);
+        let edges: u64 = sources.iter().map(|(_, degree)| degree).sum();
+        let list = |word: u64| table.list_of(word, &tablet.lists, pin);
         if edges <= ALL_MAX {
-            for &(slot, word, _) in sources {
-                view.each_visible(pin, list(slot, word).candidates(), |_, neighbor, _| {
+            for &(word, _) in sources {
+                view.each_visible(pin, list(word).candidates(), |_, neighbor, _| {
                     self.count(view, neighbor, 1.0);
                     true
                 });
@@ -57,8 +57,8 @@ impl Ends {
         // A spread of positions that shares no period with the order of lists (Knuth's multiplicative hash).
         let spread = |at: usize| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let step = sources.len().div_ceil(SAMPLED);
-        for (at, &(slot, word, degree)) in sources.iter().enumerate().step_by(step) {
-            let list = list(slot, word);
+        for (at, &(word, degree)) in sources.iter().enumerate().step_by(step) {
+            let list = list(word);
             let packed = list.neighbors;
             let neighbor = match packed.len() {
                 0 => list.cells().next().map(|(neighbor, _)| neighbor),
