@@ -89,7 +89,7 @@ use mangrove_reclaim::sync::AtomicU32;
 use mangrove_reclaim::{EpochCell, Pin, epoch};
 
 use crate::connections::{Connecting, NotedFacts};
-use crate::memory::{Garbage, Space};
+use crate::memory::{Garbage, RecordKind, Space};
 use crate::sizes::StoreSizes;
 
 use changes::{Change, Changes};
@@ -192,7 +192,7 @@ impl AdjacencyTable {
     /// Starts loading the part of a list in which an edge is named that is going to end.
     #[inline]
     pub(crate) fn prefetch_ended(&self, at: usize, cell: &EndedCell, storage: &ListStorage, pin: &Pin) {
-        if let (Some(block), run) = self.packed_part(self.descriptor(at, pin), storage, pin) {
+        if let Some((block, run)) = self.packed_part(self.descriptor(at, pin), storage, pin) {
             cell.prefetch(&block.neighbors, run, &block.ended);
         }
     }
@@ -296,20 +296,24 @@ impl AdjacencyTable {
         List { neighbors, edges, suspects, tail_len, layout_version, first_row, tails, pin }
     }
 
-    /// The block and the run of the packed part of the list that a descriptor describes. There is no block if nothing is
-    /// packed.
+    /// The block and the run of the packed part of the list that a descriptor describes; `None` if nothing is packed.
+    ///
+    /// A list that was replaced may be described by a part of another block, or by `None`, if no transaction keeps its
+    /// layout (STORE-17). So a caller that is not sure looks at the descriptor again.
     fn packed_part<'p>(
         &'p self,
         descriptor: u64,
         storage: &'p ListStorage,
         pin: &'p Pin,
-    ) -> (Option<&'p Block>, Range<usize>) {
-        if descriptor & HEADER == 0 {
-            return (self.block(packed_layout(descriptor), pin), packed_run(descriptor));
-        }
-        let header = storage.header(descriptor, pin);
-        let of_table = || self.block(header.layout_version.load(Ordering::Relaxed), pin);
-        (header.own.get(pin).or_else(of_table), header.run())
+    ) -> Option<(&'p Block, Range<usize>)> {
+        let (block, run) = if descriptor & HEADER == 0 {
+            (self.block(packed_layout(descriptor), pin), packed_run(descriptor))
+        } else {
+            let header = storage.header(descriptor, pin);
+            let of_table = || self.block(header.layout_version.load(Ordering::Relaxed), pin);
+            (header.own.get(pin).or_else(of_table), header.run())
+        };
+        block.filter(|block| run.end <= block.neighbors.len()).map(|block| (block, run))
     }
 
     /// Counts a change, and returns as [`Changes::add`] does.
@@ -370,11 +374,12 @@ impl AdjacencyTable {
     fn mark(&self, at: usize, ended: EndedEdges, storage: &ListStorage, space: Space<'_>, pin: &Pin) {
         let mut descriptor = self.descriptors.load(at, pin);
         loop {
-            let is_packed = self.name(descriptor, ended, storage, space, pin);
+            let is_packed = self.name(descriptor, ended, storage, pin);
             // Pairs with the fence in `begin_compaction`: either this thread sees the compaction bit, or compaction sees
             // the claim and the name.
             fence(Ordering::SeqCst);
             let seen = self.descriptors.load(at, pin);
+            // A compaction has replaced the list, and need not have seen the name.
             if !same_list(seen, descriptor) {
                 descriptor = seen;
                 continue;
@@ -403,8 +408,8 @@ impl AdjacencyTable {
     }
 
     /// Sets the bits of edges in the run of the list that a descriptor describes. Returns true if it has set one.
-    fn name(&self, descriptor: u64, ended: EndedEdges, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> bool {
-        let (Some(block), run) = self.packed_part(descriptor, storage, pin) else { return false };
+    fn name(&self, descriptor: u64, ended: EndedEdges, storage: &ListStorage, pin: &Pin) -> bool {
+        let Some((block, run)) = self.packed_part(descriptor, storage, pin) else { return false };
         let cells = match ended {
             EndedEdges::All => run,
             EndedEdges::One(cell) => match block.position(run, &cell) {
@@ -413,7 +418,7 @@ impl AdjacencyTable {
             },
         };
         let is_any = !cells.is_empty();
-        block.name(cells, space.memory);
+        block.ended.name(cells);
         is_any
     }
 
@@ -451,7 +456,7 @@ impl AdjacencyTable {
         storage: &ListStorage,
         space: Space<'_>,
     ) {
-        block.add_to(space.memory);
+        space.memory.add(RecordKind::Block, block.bytes());
         let cells = block.neighbors.len() as u64;
         assert!(self.blocks[0].swap(Some(block)).is_none(), "a table is packed once");
         let mut offset = 0_u64;

@@ -308,15 +308,23 @@ impl Store {
         }
     }
 
-    /// Starts loading the version words of some edges. Each step to them is taken for all edges before the next one, so that the misses of a step
-    /// overlap.
+    /// The page of the edge of a cell, in a list that was found under a pin that is still held. The edge has its slot for as
+    /// long: the slot is given back a grace period after the cell has left the list (STORE-18). So its generation, which may
+    /// be a cache miss, need not be compared.
+    #[inline]
+    pub(crate) fn edge_of_cell(&self, id: EdgeId) -> &PageCore {
+        let core = self.edge_core(id).expect("a cell names an edge that was reserved");
+        debug_assert_eq!(core.generation(id.offset()), id.generation(), "another edge has the slot of {id:?}");
+        core
+    }
+
+    /// Starts loading the version words of the edges of some cells. Each step to them is taken for all edges before the next
+    /// one, so that the misses of a step overlap.
     #[inline]
     pub(crate) fn prefetch_versions(&self, edges: impl Iterator<Item = EdgeId> + Clone, pin: &Pin) {
-        edges.clone().filter_map(|edge| self.edge_core(edge)).for_each(PageCore::prefetch);
+        edges.clone().for_each(|edge| self.edge_of_cell(edge).prefetch());
         for edge in edges {
-            if let Some(core) = self.edge_core(edge) {
-                core.prefetch_version(pin, edge.offset());
-            }
+            self.edge_of_cell(edge).prefetch_version_words(pin, edge.offset());
         }
     }
 

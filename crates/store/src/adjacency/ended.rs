@@ -30,7 +30,6 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{EdgeId, VertexId};
-use mangrove_reclaim::OnceSlice;
 use mangrove_reclaim::sync::AtomicU64;
 
 const BITS: usize = u64::BITS as usize;
@@ -94,8 +93,7 @@ impl EndedCell {
     #[inline]
     pub(super) fn prefetch(&self, neighbors: &[VertexId], run: Range<usize>, ended: &Ended) {
         let guess = run.start + self.guess(run.len());
-        let bits = ended.0.get().and_then(|words| words.get(guess / BITS));
-        bits.into_iter().for_each(mangrove_reclaim::prefetch::prefetch);
+        ended.0.get(guess / BITS).into_iter().for_each(mangrove_reclaim::prefetch::prefetch);
         // Of a run of n cells whose neighbors are spread like the vertices, a guess misses its cell by about √n / 2.
         let far = run.len().isqrt().min(FAR_MAX);
         let (first, last) = (guess.saturating_sub(far).max(run.start), (guess + far).min(run.end));
@@ -122,40 +120,37 @@ fn count_less(neighbors: &[VertexId], one: VertexId, guess: usize) -> usize {
     low + neighbors[low..high].partition_point(|neighbor| *neighbor < one)
 }
 
-/// The bits of a block's cells. Made with the first that is set, since most blocks have none. Invariant: STORE-15.
+/// The bits of a block's cells: less than 1 % of the memory of the cells. Invariant: STORE-15.
 #[derive(Debug)]
-pub(crate) struct Ended(OnceSlice<AtomicU64>);
+pub(crate) struct Ended(Box<[AtomicU64]>);
 
 impl Ended {
     /// No bits yet, of a block with this many cells.
     pub(super) fn new(cells: usize) -> Self {
-        let words = cells.div_ceil(BITS);
-        Ended(OnceSlice::empty(u32::try_from(words).expect("a block has fewer than 2^38 cells")))
+        Ended((0..cells.div_ceil(BITS)).map(|_| AtomicU64::new(0)).collect())
     }
 
-    /// Sets the bits of these cells. Returns the bytes that it has allocated: none, unless it was the first.
-    pub(super) fn name(&self, cells: Range<usize>) -> usize {
-        let (words, is_new) = self.0.get_or_init(|| (0..self.0.len()).map(|_| AtomicU64::new(0)).collect());
+    /// Sets the bits of these cells.
+    pub(super) fn name(&self, cells: Range<usize>) {
         // Release: a thread that finds a bit sees the claim.
-        each_word(cells, |word, mask| _ = words[word].fetch_or(mask, Ordering::Release));
-        if is_new { self.bytes() } else { 0 }
+        each_word(cells, |word, mask| _ = self.0[word].fetch_or(mask, Ordering::Release));
     }
 
     /// The bits of a run, for a reader that has found it dirty.
     #[inline]
     pub(super) fn of_run(&self, run: Range<usize>) -> Suspects<'_> {
-        Suspects { words: self.0.get().unwrap_or_default(), run }
+        Suspects { words: &self.0, run }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.0.bytes()
+        size_of_val(&*self.0)
     }
 }
 
 /// The named edges of a run, which have to be checked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Suspects<'a> {
-    /// Of the whole block; empty if no edge of it was ever named, or if the run is clean.
+    /// Of the whole block; empty if the run is clean.
     words: &'a [AtomicU64],
     /// Where the run lies in its block.
     run: Range<usize>,
@@ -222,11 +217,9 @@ mod tests {
     #[test]
     fn named_cells_are_the_suspects_of_their_run_and_of_no_other() {
         let ended = Ended::new(300);
-        assert!(!ended.of_run(0..300).is_some() && !ended.of_run(0..300).has(7) && ended.bytes() == 0);
-        assert_eq!(ended.name(70..71), 5 * 8, "a word for 64 cells");
-        for (cells, bytes) in [(63..65, 0), (299..300, 0), (128..128, 0)] {
-            assert_eq!(ended.name(cells), bytes);
-        }
+        assert_eq!(ended.bytes(), 5 * 8, "a word for 64 cells");
+        assert!(positions(&ended.of_run(0..300)).is_empty());
+        [70..71, 63..65, 299..300, 128..128].into_iter().for_each(|cells| ended.name(cells));
         for (run, expected) in [
             (0..300, vec![63, 64, 70, 299]),
             (0..63, vec![]),
@@ -240,7 +233,7 @@ mod tests {
             assert_eq!(positions(&suspects), expected, "{run:?}");
             assert!((0..run.len()).all(|at| suspects.has(at) == expected.contains(&at)), "{run:?}");
         }
-        let _ = ended.name(100..290);
+        ended.name(100..290);
         assert_eq!(positions(&ended.of_run(90..300)), (10..200).chain([209]).collect::<Vec<_>>());
     }
 

@@ -11,7 +11,6 @@ use mangrove_reclaim::Pin;
 
 use super::ended::{Ended, EndedCell, Suspects};
 use crate::adjacency::tail::{FIRST_ROW, LAST_ROW, TailArena, TailCell};
-use crate::memory::{Memory, RecordKind};
 
 /// The packed runs of one table: two parallel arrays that never change after the block is published. Each run is sorted
 /// by neighbor, and parallel edges by edge.
@@ -40,27 +39,7 @@ impl Block {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.cell_bytes() + self.ended.bytes()
-    }
-
-    fn cell_bytes(&self) -> usize {
-        size_of_val(&*self.neighbors) + size_of_val(&*self.edges)
-    }
-
-    /// Counts the memory of a block that is about to be published.
-    pub(super) fn add_to(&self, memory: &Memory) {
-        memory.add(RecordKind::Block, self.cell_bytes());
-    }
-
-    /// Takes back what [`Block::add_to`] and [`Block::name`] have counted. No thread names edges of the block any longer.
-    pub(super) fn remove_from(&self, memory: &Memory) {
-        memory.remove(RecordKind::Block, self.cell_bytes());
-        memory.remove(RecordKind::Block, self.ended.bytes());
-    }
-
-    /// Names the edges of these cells (STORE-15).
-    pub(super) fn name(&self, cells: Range<usize>, memory: &Memory) {
-        memory.add(RecordKind::Block, self.ended.name(cells));
+        size_of_val(&*self.neighbors) + size_of_val(&*self.edges) + self.ended.bytes()
     }
 
     /// Where in the block a cell of a run is.

@@ -17,7 +17,7 @@ use super::descriptor::{
     COMPACTING, DIRTY, HEADER, LAYOUT_VERSIONS, is_clean_run, packed_layout, packed_run, packed_word,
 };
 use super::{AdjacencyTable, BLOCKS, Block, EndedCell, EndedEdges, ListStorage};
-use crate::memory::{Garbage, Memory, Space};
+use crate::memory::{Garbage, Memory, RecordKind, Space};
 
 /// The lists that a compaction replaced, as they were, for cursors that are inside one of them (STORE-17).
 #[derive(Debug)]
@@ -144,14 +144,14 @@ impl AdjacencyTable {
             old.suspects.each(|at| {
                 let place = (((at as u64) << 32) / old.neighbors.len() as u64) as u32;
                 let ended = EndedEdges::One(EndedCell { neighbor: old.neighbors[at], edge: old.edges[at], place });
-                is_dirty |= self.name(new, ended, storage, space, pin);
+                is_dirty |= self.name(new, ended, storage, pin);
             });
         }
         let mut exchange_named = |current: u64, new: u64| {
             // Held until the list is replaced: a writer that gets the lock afterwards meets the new list.
             let mut names = storage.late_names.lock();
             let of_list = names.extract_if(.., |name| name.at == seen.at);
-            of_list.for_each(|name| is_dirty |= self.name(new, name.ended, storage, space, pin));
+            of_list.for_each(|name| is_dirty |= self.name(new, name.ended, storage, pin));
             exchange(current, if is_dirty { new | DIRTY } else { new }).map(|()| !is_dirty)
         };
         while current & HEADER == 0 {
@@ -210,7 +210,7 @@ impl AdjacencyTable {
 
     /// Adds the block of a layout version that [`AdjacencyTable::take_layout_version`] gave.
     pub(crate) fn add_block(&self, layout_version: u32, block: Block, memory: &Memory) {
-        block.add_to(memory);
+        memory.add(RecordKind::Block, block.bytes());
         let entry = &self.blocks[layout_version as usize % BLOCKS];
         assert!(entry.swap(Some(block)).is_none(), "the entry of a new block is free");
     }
@@ -240,7 +240,7 @@ impl AdjacencyTable {
         }
         for (cell, _) in self.blocks.iter().zip(needed).filter(|(_, needed)| !needed) {
             if let Some(block) = cell.get(pin) {
-                block.remove_from(space.memory);
+                space.memory.remove(RecordKind::Block, block.bytes());
             }
             garbage.extend(cell.swap(None).map(Garbage::Box));
         }
@@ -261,7 +261,7 @@ impl AdjacencyTable {
         header.packed.store(((run.start as u64) << 32) | len, Ordering::Relaxed);
         header.layout_version.store(layout_version, Ordering::Relaxed);
         if let Some(own) = own {
-            own.add_to(memory);
+            memory.add(RecordKind::Block, own.bytes());
             assert!(header.own.swap(Some(own)).is_none(), "a blank header has no block");
         }
         let mut end = header.latch.lock();

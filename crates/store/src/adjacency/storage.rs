@@ -191,7 +191,7 @@ impl ListStorage {
             let pin = epoch::pin();
             let header = self.header(number, &pin);
             if let Some(block) = header.own.get(&pin) {
-                block.remove_from(memory);
+                memory.remove(RecordKind::Block, block.bytes());
             }
             header.own.swap(None)
         });

@@ -279,10 +279,9 @@ impl Store {
         table.retire_blocks(&tablet.lists, garbage, self.space(), &pin);
     }
 
-    /// How the snapshots from `oldest` on see an edge. An edge whose slot has another edge is over.
+    /// How the snapshots from `oldest` on see the edge of a cell, in a list that was found under the pin.
     fn standing(&self, pin: &Pin, edge: EdgeId, oldest: u64) -> Standing {
-        let Some((_, page)) = self.edge_page(edge) else { return Standing::Over };
-        Standing::of(page.core.version_under(pin, edge.offset()), oldest)
+        Standing::of(self.edge_of_cell(edge).version_under(pin, edge.offset()), oldest)
     }
 }
 

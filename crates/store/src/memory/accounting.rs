@@ -30,9 +30,9 @@ pub enum RecordKind {
     Undo,
     /// Values that do not fit in a column.
     Value,
-    /// Adjacency tables with their descriptors, previous layouts and names of ended edges.
+    /// Adjacency tables with their descriptors and previous layouts.
     Descriptor,
-    /// Packed runs of adjacency lists.
+    /// Packed runs of adjacency lists, with a bit for each cell.
     Block,
     /// Headers of long, growing or dirty adjacency lists.
     ListHeader,

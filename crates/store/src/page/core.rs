@@ -275,10 +275,16 @@ impl PageCore {
 
     /// Starts loading the version words of a slot.
     #[inline]
-    pub(crate) fn prefetch_version(&self, pin: &Pin, at: usize) {
+    pub(crate) fn prefetch_version_words(&self, pin: &Pin, at: usize) {
         if let Some(pair) = self.versions.get(pin).and_then(|versions| versions.get(at)) {
             mangrove_reclaim::prefetch::prefetch(pair);
         }
+    }
+
+    /// Starts loading the version words and the generation of a slot.
+    #[inline]
+    pub(crate) fn prefetch_version(&self, pin: &Pin, at: usize) {
+        self.prefetch_version_words(pin, at);
         if let Some(generation) = self.generations.get().and_then(|generations| generations.get(at)) {
             mangrove_reclaim::prefetch::prefetch(generation);
         }

@@ -17,30 +17,24 @@ use crate::read::view::StoreView;
 /// How many cells are looked up together: about as many misses as a processor core keeps in flight.
 const TOGETHER: usize = 16;
 
-/// A cell, and the page of its edge if the cell must be checked and there is one.
+/// A cell, and the page of its edge if the cell must be checked.
 struct Cell<'a> {
     neighbor: VertexId,
     edge: EdgeId,
-    is_checked: bool,
     core: Option<&'a PageCore>,
 }
 
 impl Cell<'_> {
     fn is_seen(&self, view: &StoreView<'_>, pin: &Pin) -> bool {
-        !self.is_checked || self.core.is_some_and(|core| view.sees_edge_of(core, pin, self.edge))
+        self.core.is_none_or(|core| core.visible_under(pin, self.edge.offset(), &view.snapshot))
     }
 }
 
 impl StoreView<'_> {
-    /// Returns true if the snapshot sees an edge that a cell names.
+    /// Returns true if the snapshot sees the edge of a cell, in a list that was found under the pin.
     #[inline]
     pub(crate) fn sees_edge(&self, pin: &Pin, edge: EdgeId) -> bool {
-        self.store.edge_core(edge).is_some_and(|core| self.sees_edge_of(core, pin, edge))
-    }
-
-    fn sees_edge_of(&self, core: &PageCore, pin: &Pin, edge: EdgeId) -> bool {
-        let at = edge.offset();
-        at < core.capacity() && core.generation(at) == edge.generation() && core.visible_under(pin, at, &self.snapshot)
+        self.store.edge_of_cell(edge).visible_under(pin, edge.offset(), &self.snapshot)
     }
 
     /// Calls `each` with number, neighbor and edge of the cells whose edges are visible, until it returns false. Each cell comes
@@ -57,18 +51,18 @@ impl StoreView<'_> {
         loop {
             batch.clear();
             for (neighbor, edge, is_checked) in cells.by_ref().take(TOGETHER) {
-                let core = if is_checked { self.store.edge_core(edge) } else { None };
+                let core = is_checked.then(|| self.store.edge_of_cell(edge));
                 if let Some(core) = core {
                     core.prefetch();
                 }
-                batch.push(Cell { neighbor, edge, is_checked, core });
+                batch.push(Cell { neighbor, edge, core });
             }
             if batch.is_empty() {
                 return;
             }
             for cell in &batch {
                 if let Some(core) = cell.core {
-                    core.prefetch_version(pin, cell.edge.offset());
+                    core.prefetch_version_words(pin, cell.edge.offset());
                 }
             }
             for cell in &batch {
