@@ -237,7 +237,11 @@ fn after_churn_and_compaction_a_graph_is_as_small_as_when_it_was_loaded() {
     check_consistent(&now);
     assert_eq!(edges(&now).len() as u64, count);
     let (_, versions_after, headers_after) = adjacency(&graph);
-    assert_eq!((headers_after, bytes(&graph, RecordKind::Block)), (0, 32 * count));
+    assert_eq!(headers_after, 0, "every list is a packed run");
+    // Two cells of 16 bytes an edge, and a bit for each cell. Every block may have a part of a word too much.
+    let (blocks, packed) = (graph.manager.store().memory().rows[RecordKind::Block as usize].allocations, 32 * count);
+    let bits = bytes(&graph, RecordKind::Block) - packed;
+    assert!((2 * count / 8..2 * count / 8 + 8 * blocks).contains(&bits), "{bits} bytes beside {packed}");
     // The version words are gone again, except on the few pages where the free slots have gathered; there are
     // generations, two bytes a slot.
     let (generations, some_pages) = (2 * graph.manager.store().reserved_slots(), 12 * 16 * 1_024);
