@@ -126,13 +126,21 @@ impl<T: Copy> Making<'_, T> {
     // A call takes as long as the list.
     #[inline(always)]
     fn write_list(&mut self, at: usize, entries: &[T], range: Range<usize>) -> usize {
-        let (length, end) = (range.len(), at + range.len());
-        let (places, few) = (self.array.get_mut(at..at + TOGETHER), entries.get(range.start..range.start + TOGETHER));
-        match places.zip(few) {
-            Some((places, few)) if length <= TOGETHER => write_few(places, few),
-            _ => write(&mut self.array[at..end], &entries[range]),
+        // Great, if the range ends before it begins.
+        let length = range.end.wrapping_sub(range.start);
+        // Before these places, there are so many entries, and room for so many: one comparison each.
+        let few = (entries.len() + 1).saturating_sub(TOGETHER);
+        let room = (self.array.len() + 1).saturating_sub(TOGETHER);
+        if range.start < few && at < room && length <= TOGETHER {
+            // SAFETY: both have so many entries from these places on, the array is borrowed exclusively, and any bits may be copied.
+            unsafe {
+                let to = self.array.as_mut_ptr().add(at).cast::<T>();
+                std::ptr::copy_nonoverlapping(entries.as_ptr().add(range.start), to, TOGETHER);
+            }
+        } else {
+            write(&mut self.array[at..at + range.len()], &entries[range]);
         }
-        end
+        at + length
     }
 }
 
@@ -142,14 +150,6 @@ fn write<T: Copy>(places: &mut [MaybeUninit<T>], entries: &[T]) {
     assert_eq!(places.len(), entries.len(), "an entry for each place");
     // SAFETY: both have so many entries of one layout, the places are borrowed exclusively, and any bits may be copied.
     unsafe { std::ptr::copy_nonoverlapping(entries.as_ptr(), places.as_mut_ptr().cast::<T>(), entries.len()) }
-}
-
-/// As [`write`], of [`TOGETHER`] entries: to copy a known number takes a few instructions in place of a call.
-#[inline]
-fn write_few<T: Copy>(places: &mut [MaybeUninit<T>], entries: &[T]) {
-    assert!(places.len() == TOGETHER && entries.len() == TOGETHER, "an entry for each place");
-    // SAFETY: as in `write`.
-    unsafe { std::ptr::copy_nonoverlapping(entries.as_ptr(), places.as_mut_ptr().cast::<T>(), TOGETHER) }
 }
 
 /// An array of so many entries, all of which `append` appends. Panics if it appends fewer or more.

@@ -30,12 +30,26 @@ pub(crate) struct PageVertices {
 }
 
 impl PageVertices {
-    /// These vertices of one page.
+    /// These vertices of one page, whose slots ascend.
     pub(crate) fn of(vertices: &[VertexId]) -> Self {
         let mut present = [0; WORDS];
-        vertices.iter().for_each(|id| present[id.offset() / 64] |= 1 << (id.offset() % 64));
+        let slots =
+            vertices.first().map_or(0, |first| first.offset())..vertices.last().map_or(0, |last| last.offset() + 1);
+        if slots.len() == vertices.len() {
+            // Mostly a page has no holes. Then nothing is done for each vertex.
+            for (at, word) in present.iter_mut().enumerate() {
+                let below = |slot: usize| match slot.saturating_sub(at * 64) {
+                    slots @ 0..64 => (1 << slots) - 1,
+                    _ => u64::MAX,
+                };
+                *word = below(slots.end) & !below(slots.start);
+            }
+        } else {
+            vertices.iter().for_each(|id| present[id.offset() / 64] |= 1 << (id.offset() % 64));
+        }
         let mut generations = Vec::new();
-        if vertices.iter().any(|id| id.generation() != 0) {
+        let all_bits = vertices.iter().fold(0, |bits, id| bits | id.to_bits());
+        if VertexId::from_bits(all_bits).generation() != 0 {
             generations.resize(SLOTS, 0);
             vertices.iter().for_each(|id| generations[id.offset()] = id.generation());
         }

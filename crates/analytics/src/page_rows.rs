@@ -238,19 +238,16 @@ impl<'a> PageReader<'a> {
         let of_weights = WeightFacts::of(weights);
         let series: Vec<&[u32; HEAD]> =
             series.iter().filter_map(|series| series.begins.first_chunk::<HEAD>()).collect();
-        let mut lengths = [0_u32; SLOTS];
+        // A row begins after the lists of the slots before it, in all series.
+        let mut head = [HEAD as u32; HEAD];
         for begins in &series {
-            for (slot, length) in lengths.iter_mut().enumerate() {
-                *length += begins[slot + 1] - begins[slot];
+            let first = begins[0];
+            for (row, begin) in head.iter_mut().zip(*begins) {
+                *row += begin - first;
             }
         }
-        let squares = lengths.iter().map(|length| u64::from(*length) * u64::from(*length)).sum();
-        let mut head = [HEAD as u32; HEAD];
-        let mut end = HEAD as u32;
-        for (begin, length) in head[1..].iter_mut().zip(lengths) {
-            end += length;
-            *begin = end;
-        }
+        let lengths = (0..SLOTS).map(|slot| u64::from(head[slot + 1] - head[slot]));
+        let squares = lengths.map(|length| length * length).sum();
         let rows = arrays::made(HEAD + cells.len(), |rows| {
             rows.append(&head);
             put_together(&series, cells, rows);
@@ -295,7 +292,7 @@ impl<'a> PageReader<'a> {
             let begins = &mut series.last_mut().expect("one was added").begins;
             let begin = cells.len();
             if self.numbering.append_positions(runs.all_neighbors(), cells) {
-                begins.extend(runs.ends().map(|end| (begin + end) as u32));
+                begins.extend(runs.ends_from(begin as u32));
                 if needs_edges {
                     edges.extend_from_slice(runs.all_edges());
                 }
@@ -306,8 +303,9 @@ impl<'a> PageReader<'a> {
             }
             // Of an edge to a vertex with another label, only this end counts.
             let (mut from, mut kept) = (begin, begin);
-            for end in runs.ends() {
-                for at in from..begin + end {
+            for end in runs.ends_from(begin as u32) {
+                let end = end as usize;
+                for at in from..end {
                     let position = cells[at];
                     cells[kept] = position;
                     if position != NO_POSITION {
@@ -316,7 +314,7 @@ impl<'a> PageReader<'a> {
                         edges.extend(runs.all_edges().get(at - begin));
                     }
                 }
-                from = begin + end;
+                from = end;
                 begins.push(kept as u32);
             }
             cells.truncate(kept);

@@ -149,8 +149,9 @@ impl Projection {
             Ok((page, Arc::new(draw)))
         })?;
         let count = self.numbering.positions() as usize / SLOTS;
-        self.out.resize_with(count, PageRows::default);
-        self.incoming.iter_mut().for_each(|incoming| incoming.resize_with(count, PageRows::default));
+        let empty = PageRows::default();
+        self.incoming.iter_mut().for_each(|incoming| incoming.resize(count, empty.clone()));
+        self.out.resize(count, empty);
         self.cuts.resize_with(count, Arc::default);
         self.draws.resize_with(count, || None);
         for (page, read) in pages.iter().zip(read) {

@@ -5,6 +5,11 @@
 
 #![expect(unsafe_code, reason = "the prefetch instruction has no safe form")]
 
+use std::ops::Range;
+
+/// The bytes of a cache line.
+const LINE: usize = 64;
+
 /// Starts loading the cache line that `target` begins in. Never changes what a program computes.
 #[inline(always)]
 pub fn prefetch<T>(target: &T) {
@@ -31,4 +36,10 @@ pub fn prefetch_once<T>(entries: &[T], distance: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (entries, distance);
+}
+
+/// As [`prefetch_once`], for all cache lines of a range of entries.
+#[inline(always)]
+pub fn prefetch_range_once<T>(entries: &[T], range: Range<usize>) {
+    range.step_by((LINE / size_of::<T>()).max(1)).for_each(|distance| prefetch_once(entries, distance));
 }

@@ -61,11 +61,13 @@ impl<'a> AdjacencyRuns<'a> {
         start as usize..self.ends[position] as usize
     }
 
-    /// Where the run of each vertex ends in [`AdjacencyRuns::all_neighbors`].
+    /// Where the run of each vertex ends in an array in which [`AdjacencyRuns::all_neighbors`] begin at a place. The array has
+    /// fewer than 2³² entries.
     #[inline]
-    pub fn ends(&self) -> impl Iterator<Item = usize> + use<'a> {
-        let start = self.start;
-        self.ends.iter().map(move |end| (end - start) as usize)
+    pub fn ends_from(&self, begin: u32) -> impl ExactSizeIterator<Item = u32> + use<'a> {
+        // One addition an end: negative, if the runs begin earlier in the other array.
+        let moved = begin.wrapping_sub(self.start);
+        self.ends.iter().map(move |end| end.wrapping_add(moved))
     }
 
     /// All neighbors of all of its vertices, vertex by vertex.
@@ -128,6 +130,8 @@ mod tests {
         assert_eq!((runs.vertex_count(), runs.vertex(2)), (3, v(7)));
         assert_eq!(runs.all_neighbors(), [v(2), v(3), v(4), v(5), v(6)]);
         assert_eq!(runs.all_edges().len(), 5);
+        assert_eq!(runs.ends_from(0).collect::<Vec<_>>(), [2, 2, 5]);
+        assert_eq!(runs.ends_from(7).collect::<Vec<_>>(), [9, 9, 12]);
         let by_position: Vec<_> = (0..3).map(|at| (runs.vertex(at), runs.neighbors(at), runs.edges(at))).collect();
         assert_eq!(by_position, runs.iter().collect::<Vec<_>>());
         assert_eq!(by_position[0], (v(5), &neighbors[2..4], &edges[2..4]));

@@ -1,5 +1,6 @@
 //! The descriptor word of a list, as it is drawn in the header of `adjacency`: packing and unpacking its parts.
 
+use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use crate::sizes::LENGTH_MAX;
@@ -59,25 +60,68 @@ pub(super) fn packed_run(descriptor: u64) -> Range<usize> {
     offset..offset + (descriptor & LENGTH_MASK) as usize
 }
 
+/// Words that are followed together.
+const TOGETHER: usize = 8;
+
+/// The descriptor of the empty run that would come next in the block of a clean packed run.
+#[inline]
+fn after(word: u64) -> u64 {
+    (word & !LENGTH_MASK) + ((word & LENGTH_MASK) << LENGTH_BITS)
+}
+
 /// For descriptors that begin with a clean packed run: where that run starts, and how many lists from there on follow
 /// one another in its block. Sets their ends; a list without edges ends where the one before it does.
 #[inline]
 pub(crate) fn follow_runs(words: &[u64], ends: &mut [u32]) -> (u32, usize) {
     let Some(first) = words.first() else { return (0, 0) };
-    // The descriptor of the empty run that would come next: its difference to the word is the length.
-    let mut next = first & !LENGTH_MASK;
+    let (mut next, mut count) = (first & !LENGTH_MASK, 0);
     let start = (next >> LENGTH_BITS) as u32;
-    let mut count = 0;
-    for (&word, end) in words.iter().zip(ends) {
-        let len = if word == 0 { 0 } else { word.wrapping_sub(next) };
-        if len > u64::from(LENGTH_MAX) {
-            break;
+    let (mut words, mut ends) = (words, ends);
+    while let (Some(some), Some(their_ends)) = (words.first_chunk(), ends.first_chunk_mut()) {
+        let all_follow = follow_together(some, their_ends, &mut next);
+        let followed = if all_follow { TOGETHER } else { follow_each(some, their_ends, &mut next) };
+        count += followed;
+        if followed < TOGETHER {
+            return (start, count);
         }
-        next += len << LENGTH_BITS;
-        *end = (next >> LENGTH_BITS) as u32;
-        count += 1;
+        (words, ends) = (&words[TOGETHER..], &mut ends[TOGETHER..]);
     }
+    count += follow_each(words, ends, &mut next);
     (start, count)
+}
+
+/// If all of these lists follow one another from `next` on, sets their ends, and what is next after them. Looks for no place
+/// where one does not, so that no word waits for a comparison with the one before.
+#[inline]
+fn follow_together(words: &[u64; TOGETHER], ends: &mut [u32; TOGETHER], next: &mut u64) -> bool {
+    let (mut reached, mut differences) = (*next, 0);
+    for at in 0..TOGETHER {
+        let (word, is_empty) = (words[at], words[at] == 0);
+        // No bits for an empty list.
+        let counted = u64::from(is_empty).wrapping_sub(1);
+        differences |= ((word & !LENGTH_MASK) ^ reached) & counted;
+        reached = select_unpredictable(is_empty, reached, after(word));
+        ends[at] = (reached >> LENGTH_BITS) as u32;
+    }
+    if differences == 0 {
+        *next = reached;
+    }
+    differences == 0
+}
+
+/// As [`follow_together`], until a list begins elsewhere. Returns how many come before that one.
+#[inline]
+fn follow_each(words: &[u64], ends: &mut [u32], next: &mut u64) -> usize {
+    for (at, &word) in words.iter().enumerate() {
+        if word != 0 {
+            if word & !LENGTH_MASK != *next {
+                return at;
+            }
+            *next = after(word);
+        }
+        ends[at] = (*next >> LENGTH_BITS) as u32;
+    }
+    words.len()
 }
 
 #[cfg(test)]
@@ -99,6 +143,37 @@ mod tests {
         assert_eq!(follow(&[word(3, 5, 2), DIRTY | word(3, 7, 1)]), (5, vec![7]));
         assert_eq!(follow(&[word(3, 5, 2), DIRTY | COMPACTING | word(3, 7, 1)]), (5, vec![7]));
         assert_eq!(follow(&[word(0, u64::from(u32::MAX) - 3, 3), 0]), (u32::MAX - 3, vec![u32::MAX, u32::MAX]));
+    }
+
+    /// Words that are followed together, with each other word at each place.
+    #[test]
+    fn runs_are_followed_to_the_first_word_that_does_not_fit() {
+        const WORDS: usize = 2 * TOGETHER + 3;
+        let lengths: [u64; WORDS] = std::array::from_fn(|at| 1 + at as u64 * 7 % 5);
+        let begins: Vec<u64> = lengths.iter().scan(9, |sum, len| Some(std::mem::replace(sum, *sum + len))).collect();
+        let words: Vec<u64> = begins.iter().zip(lengths).map(|(begin, len)| packed_word(3, *begin, len)).collect();
+        let follow = |words: &[u64]| {
+            let mut ends = [0; WORDS];
+            let (start, count) = follow_runs(words, &mut ends);
+            assert_eq!(start, 9);
+            ends[..count].to_vec()
+        };
+        let ends: Vec<u32> = begins.iter().zip(lengths).map(|(begin, len)| (begin + len) as u32).collect();
+        assert_eq!(follow(&words), ends);
+        for at in 1..WORDS {
+            for flags in [DIRTY, HEADER, COMPACTING, 1 << LAYOUT_SHIFT, 1 << LENGTH_BITS] {
+                let mut words = words.clone();
+                words[at] ^= flags;
+                assert_eq!(follow(&words), ends[..at], "{flags:x} at {at}");
+            }
+            // An empty list, after which the others begin earlier.
+            let mut words = words.clone();
+            words[at] = 0;
+            words[at + 1..].iter_mut().for_each(|word| *word -= lengths[at] << LENGTH_BITS);
+            let mut expected = ends.clone();
+            expected[at..].iter_mut().for_each(|end| *end -= lengths[at] as u32);
+            assert_eq!(follow(&words), expected);
+        }
     }
 
     #[test]

@@ -312,7 +312,8 @@ impl PageCore {
         }
     }
 
-    /// The slot of an element: its generation and its slot index. `base` is the slot index that the page begins at.
+    /// The slot of an element: its generation and its slot index. `base` is the slot index that the page begins at; or the id that has it, and
+    /// then this is the id of the element.
     #[inline]
     pub(crate) fn slot_number(&self, base: u64, at: usize) -> u64 {
         (base + at as u64) | (u64::from(self.generation(at)) << GENERATION_SHIFT)

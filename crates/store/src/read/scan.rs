@@ -38,7 +38,7 @@ pub(crate) fn vertices(
             return false;
         }
         if let Some(page) = tablet.vertices.get(number).filter(|page| labels.takes(page.core.label)) {
-            walk.page(&page.core, tablet.id, number, VertexId::new);
+            walk.page(&page.core, VertexId::new(tablet.id, number as u64 * PAGE_SLOTS).to_bits(), VertexId::from_bits);
         }
         true
     })
@@ -158,7 +158,7 @@ pub(crate) fn edges(
             return false;
         }
         if let Some(page) = tablet.edges.get(number).filter(|page| labels.takes(page.core.label)) {
-            walk.page(&page.core, tablet.id, number, EdgeId::new);
+            walk.page(&page.core, EdgeId::new(tablet.id, number as u64 * PAGE_SLOTS).to_bits(), EdgeId::from_bits);
         }
         true
     })
@@ -177,23 +177,23 @@ struct PageScan<'a, T> {
 }
 
 impl<T> PageScan<'_, T> {
-    /// Takes the visible elements from `offset` on, until there is no room or the page is done.
-    fn page(&mut self, core: &PageCore, tablet: TabletId, number: usize, id: impl Fn(TabletId, u64) -> T) {
-        let base = number as u64 * PAGE_SLOTS;
+    /// Takes the visible elements from `offset` on, until there is no room or the page is done. `base` has the bits of the id of the
+    /// page's first slot, in its first generation.
+    fn page(&mut self, core: &PageCore, base: u64, id: impl Fn(u64) -> T) {
         let before = self.out.len();
         if let Some(clean) = core.clean_count() {
             let end = clean.min(self.offset.saturating_add(self.room));
             if core.is_first_generation() {
-                self.out.extend((self.offset..end).map(|at| id(tablet, base + at as u64)));
+                self.out.extend((self.offset..end).map(|at| id(base + at as u64)));
             } else {
-                self.out.extend((self.offset..end).map(|at| id(tablet, core.slot_number(base, at))));
+                self.out.extend((self.offset..end).map(|at| id(core.slot_number(base, at))));
             }
             self.offset = end.max(self.offset);
         } else {
             let (used, pin) = (core.used(), epoch::pin());
             while self.offset < used && self.out.len() - before < self.room {
                 if core.visible_under(&pin, self.offset, self.snapshot) {
-                    self.out.push(id(tablet, core.slot_number(base, self.offset)));
+                    self.out.push(id(core.slot_number(base, self.offset)));
                 }
                 self.offset += 1;
             }
