@@ -22,6 +22,9 @@
 //!   happened, and for the claimer's own reads its running statement has not. There is a fence between claim and look.
 //!   If the claimer sees the compaction bit, it gives a late name (STORE-15): a compaction that has not seen the claim
 //!   makes the new list dirty.
+//! - **STORE-39.** The first change of a descriptor that a bulk load has filled is noted before it is made. So a reader that finds
+//!   the block of a bulk load with the ends of all runs, and then no note, takes these runs without a look at any descriptor: each
+//!   names a clean run of that block. They are as they were when the reader looked for the note.
 //! - **STORE-16.** A list grows under its header's latch, and only while the descriptor names the header. The header's
 //!   count, stored last, publishes the cell to readers, which take no latch.
 //! - **STORE-17.** A table has at most one previous layout, and is compacted only while it has none. A previous layout
@@ -85,6 +88,7 @@ use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use mangrove_graph::{EdgeId, VertexId};
+use mangrove_reclaim::prefetch::prefetch_range_once;
 use mangrove_reclaim::sync::AtomicU32;
 use mangrove_reclaim::{EpochCell, Pin, epoch};
 
@@ -102,6 +106,11 @@ pub(crate) use list::{Block, List};
 pub(crate) use rebuild::{Layout, ListFigures, NewList, Seen};
 pub(crate) use storage::ListStorage;
 use words::Descriptors;
+
+/// How many neighbors are loaded before a reader looks at the first of them: two kilobytes.
+const NEIGHBORS_AHEAD: usize = 256;
+/// As [`NEIGHBORS_AHEAD`], of the ends of runs: a kilobyte.
+const ENDS_AHEAD: usize = 256;
 
 /// How many blocks one table can have: that of the newest layout and that of the one before.
 const BLOCKS: usize = 2;
@@ -236,6 +245,35 @@ impl AdjacencyTable {
     /// Appends the descriptors of the first slots.
     pub(crate) fn append_words(&self, slots: usize, out: &mut Vec<u64>, pin: &Pin) {
         self.descriptors.append(slots, out, pin);
+    }
+
+    /// The block, and where the run of each slot ends in it, while the table is as a bulk load has filled it: then all lists are
+    /// clean runs, one after the other (STORE-39).
+    #[inline]
+    pub(crate) fn filled<'p>(&'p self, pin: &'p Pin) -> Option<(&'p Block, &'p [u32])> {
+        // The block first: a compaction notes that it changes the table before it replaces a list, and gives up the block after that.
+        let block = self.block(0, pin).filter(|block| !block.ends.is_empty())?;
+        (!self.descriptors.have_changed()).then_some((block, &*block.ends))
+    }
+
+    /// Starts loading what a reader of all lists reads first: the descriptors, or if it needs none, the neighbors.
+    pub(crate) fn prefetch_first(&self, pin: &Pin) {
+        match self.filled(pin) {
+            Some((block, ends)) => {
+                prefetch_range_once(ends, 0..ENDS_AHEAD);
+                prefetch_range_once(&block.neighbors, 0..NEIGHBORS_AHEAD);
+            }
+            None => self.descriptors.prefetch_first(pin),
+        }
+    }
+
+    /// Starts loading the neighbors in a block from the run on that a descriptor without a header names, for a reader of all
+    /// of them from there on.
+    pub(crate) fn prefetch_packed(&self, descriptor: u64, pin: &Pin) {
+        if let Some(block) = self.block_of(descriptor, pin) {
+            let begin = packed_run(descriptor).start;
+            prefetch_range_once(&block.neighbors, begin..begin + NEIGHBORS_AHEAD);
+        }
     }
 
     /// The block that a descriptor without a header names.
@@ -450,12 +488,22 @@ impl AdjacencyTable {
     /// before any reader comes.
     pub(crate) fn set_block(
         &self,
-        block: Block,
+        mut block: Block,
         lengths: &[u32],
         sizes: &StoreSizes,
         storage: &ListStorage,
         space: Space<'_>,
     ) {
+        let count = lengths.iter().filter(|&&len| len > 0).count();
+        // STORE-39. Where few vertices have a list, the ends would take more memory than the descriptors.
+        if self.descriptors.is_dense(count) && lengths.iter().all(|length| *length <= sizes.run_max) {
+            let used = lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1);
+            let ends = lengths[..used].iter().scan(0, |end, length| {
+                *end += length;
+                Some(*end)
+            });
+            block.ends = ends.collect();
+        }
         space.memory.add(RecordKind::Block, block.bytes());
         let cells = block.neighbors.len() as u64;
         assert!(self.blocks[0].swap(Some(block)).is_none(), "a table is packed once");
@@ -475,7 +523,6 @@ impl AdjacencyTable {
             offset += len;
             word
         });
-        let count = lengths.iter().filter(|&&len| len > 0).count();
         self.descriptors.fill(count, words, space, pin);
         assert_eq!(offset, cells, "the runs fill their block");
         self.changes.set_limit(lengths.len(), cells as usize);

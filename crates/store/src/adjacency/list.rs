@@ -20,6 +20,9 @@ pub(crate) struct Block {
     pub(crate) edges: Box<[EdgeId]>,
     /// The cells whose edges may have ended.
     pub(super) ended: Ended,
+    /// By slot up to the last one with a list, where the run of the list ends, if a bulk load has filled a table with nothing but these runs;
+    /// otherwise empty (STORE-39).
+    pub(super) ends: Box<[u32]>,
 }
 
 impl Block {
@@ -29,17 +32,19 @@ impl Block {
             neighbors: cells.iter().map(|&(neighbor, _)| neighbor).collect(),
             edges: cells.iter().map(|&(_, edge)| edge).collect(),
             ended: Ended::new(cells.len()),
+            ends: Box::default(),
         }
     }
 
     /// A block of the cells in two parallel arrays.
     pub(crate) fn new(neighbors: &[VertexId], edges: &[EdgeId]) -> Self {
         assert_eq!(neighbors.len(), edges.len(), "a cell is a neighbor and an edge");
-        Block { neighbors: neighbors.into(), edges: edges.into(), ended: Ended::new(edges.len()) }
+        let ended = Ended::new(edges.len());
+        Block { neighbors: neighbors.into(), edges: edges.into(), ended, ends: Box::default() }
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.neighbors) + size_of_val(&*self.edges) + self.ended.bytes()
+        size_of_val(&*self.neighbors) + size_of_val(&*self.edges) + self.ended.bytes() + size_of_val(&*self.ends)
     }
 
     /// Where in the block a cell of a run is.

@@ -30,7 +30,8 @@
 use std::sync::atomic::Ordering;
 
 use mangrove_locks::rank;
-use mangrove_reclaim::sync::AtomicU64;
+use mangrove_reclaim::prefetch::prefetch_range_once;
+use mangrove_reclaim::sync::{AtomicBool, AtomicU64};
 use mangrove_reclaim::{EpochSlice, Pin};
 
 use crate::cell::sparse::SparseCells;
@@ -41,6 +42,11 @@ use crate::memory::{RecordKind, Space};
 const SPARSE_RULE: SparseRule = SparseRule { slots_an_entry: 4, kind: RecordKind::Descriptor };
 /// Stands for 0 in an array that may be about to go (STORE-12). No descriptor equals it, and readers take it for 0.
 const CLOSED: u64 = u64::MAX;
+
+/// Words that are read together.
+const TOGETHER: usize = 64;
+/// How many words ahead of their use words are loaded: a kilobyte.
+const AHEAD: usize = 128;
 
 /// A word as readers see it: `CLOSED` is 0.
 #[inline]
@@ -55,12 +61,18 @@ pub(crate) struct Descriptors {
     words: EpochSlice<AtomicU64>,
     /// The sparse form, while the table has it; never for long beside the dense one.
     sparse: SparseForm<rank::ListDescriptors>,
+    /// True before the first word changes that [`Descriptors::fill`] has not given (STORE-39).
+    have_changed: AtomicBool,
 }
 
 impl Descriptors {
     /// Words of a page with this many slots, all 0.
     pub(super) fn new(slots: usize) -> Self {
-        Descriptors { words: EpochSlice::empty(slots), sparse: SparseForm::default() }
+        Descriptors {
+            words: EpochSlice::empty(slots),
+            sparse: SparseForm::default(),
+            have_changed: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn bytes(&self, pin: &Pin) -> usize {
@@ -124,8 +136,19 @@ impl Descriptors {
         }
         let words = self.words.get(pin).map_or(&[][..], |words| &words[..slots.min(words.len())]);
         // Acquire: as in `load`.
-        out.extend(words.iter().map(|word| opened(word.load(Ordering::Acquire))));
+        out.reserve(slots);
+        for words in words.chunks(TOGETHER) {
+            prefetch_range_once(words, AHEAD..AHEAD + TOGETHER);
+            out.extend(words.iter().map(|word| opened(word.load(Ordering::Acquire))));
+        }
         out.resize(start + slots, 0);
+    }
+
+    /// Starts loading the first words, before [`Descriptors::append`].
+    pub(super) fn prefetch_first(&self, pin: &Pin) {
+        if let Some(words) = self.words.get(pin) {
+            prefetch_range_once(words, 0..AHEAD);
+        }
     }
 
     /// Starts loading the word of a slot.
@@ -148,8 +171,19 @@ impl Descriptors {
         some.into_iter().chain(0..all)
     }
 
+    /// Returns true if a word may not be as [`Descriptors::fill`] has given it. False is never followed by an earlier change (STORE-39).
+    #[inline]
+    pub(super) fn have_changed(&self) -> bool {
+        // Acquire: a caller that finds no change has read the table's block before.
+        self.have_changed.load(Ordering::Acquire)
+    }
+
     /// Replaces a word if it is `old`; otherwise returns the one that is there.
     pub(super) fn exchange(&self, at: usize, old: u64, new: u64, space: Space<'_>, pin: &Pin) -> Result<(), u64> {
+        // STORE-39: before the exchange, which publishes it with the word.
+        if !self.have_changed.load(Ordering::Relaxed) {
+            self.have_changed.store(true, Ordering::Release);
+        }
         let dense = |words: &[AtomicU64]| {
             // SeqCst: the bits of a word are part of a store-then-look pair (`garbage::compaction`).
             words[at].compare_exchange(old, new, Ordering::SeqCst, Ordering::Acquire).map(|_| ())
@@ -188,17 +222,21 @@ impl Descriptors {
         word
     }
 
+    /// Returns true if a table with this many words other than 0 gets an array.
+    pub(super) fn is_dense(&self, count: usize) -> bool {
+        SPARSE_RULE.is_dense(SparseCells::len_for(count), self.words.len())
+    }
+
     /// Gives a table its first words, `count` of which are not 0, in the form that fits them.
     pub(super) fn fill(&self, count: usize, words: impl Iterator<Item = u64>, space: Space<'_>, pin: &Pin) {
         let _latch = self.sparse.latch.lock();
-        let len = SparseCells::len_for(count);
         assert!(self.is_empty(), "a table is filled once");
-        if SPARSE_RULE.is_dense(len, self.words.len()) {
+        if self.is_dense(count) {
             let mut all: Vec<AtomicU64> = words.map(AtomicU64::new).collect();
             all.resize_with(self.words.len(), AtomicU64::default);
             return self.publish_dense(all.into(), space, pin);
         }
-        let cells = SparseCells::with_entries(len);
+        let cells = SparseCells::with_entries(SparseCells::len_for(count));
         for (at, word) in words.enumerate().filter(|&(_, word)| word != 0) {
             cells.find_or_insert(at).expect("the table was made for all of them").set_word(word);
         }

@@ -6,7 +6,7 @@
 //! - Lists with a tail or with ended edges are filtered into a buffer. Of their edges, those are checked that are named
 //!   (STORE-15), and those in tails. Neighboring ones are one piece of that buffer.
 //!
-//! So a clean table is one piece. A vertex whose list is not clean costs a copy of the list, and at most two pieces
+//! So a clean table is one piece; that of a table that is as a bulk load has filled it is known without a look at a descriptor (STORE-39). A vertex whose list is not clean costs a copy of the list, and at most two pieces
 //! more. If slots of the page were used again, a piece has the generations of its vertices.
 //!
 //! The descriptors of a table are read once, at the beginning. The lists that they name stay readable under the pin and
@@ -140,13 +140,21 @@ impl AdjacencyWalk<'_, '_> {
     fn page(&mut self, request: &AdjacencyRequest, tablet: &Tablet, page: &VertexPage, first: VertexId) -> Result<()> {
         // One pin for each page, so that blocks that compaction replaces need not wait for the whole walk.
         let pin = epoch::pin();
-        for way in [Direction::Out, Direction::In] {
-            if request.direction != Direction::Both && request.direction != way {
-                continue;
-            }
+        let is_asked = |way: &Direction| request.direction == Direction::Both || request.direction == *way;
+        let ways = [Direction::Out, Direction::In].into_iter().filter(is_asked);
+        let is_taken = |label| request.labels.takes(LabelSetId(label));
+        for way in ways.clone() {
+            page.tables(way).each_while(|_, label, table| {
+                if is_taken(label) {
+                    table.prefetch_first(&pin);
+                }
+                true
+            });
+        }
+        for way in ways {
             let mut outcome = Ok(());
             page.tables(way).each_while(|_, label, table| {
-                if request.labels.takes(LabelSetId(label)) && !table.is_empty() {
+                if is_taken(label) && !table.is_empty() {
                     outcome = self.table(tablet, &page.core, table, first, &pin);
                 }
                 outcome.is_ok()
@@ -167,13 +175,23 @@ impl AdjacencyWalk<'_, '_> {
     ) -> Result<()> {
         let mut buffers = std::mem::take(&mut self.buffers);
         let TableBuffers { words, ends, generations } = &mut buffers;
+        let filled = table.filled(pin);
         words.clear();
-        table.append_words(core.used(), words, pin);
-        // After the words: a list that is not empty belongs to the vertex that has the slot under this pin.
-        core.generations_of(words.len(), generations);
+        if filled.is_none() {
+            table.append_words(core.used(), words, pin);
+            // The reader reads the block from here on. To look at the descriptors takes as long as to load its beginning.
+            if let Some(&word) = words.iter().find(|word| **word != 0 && is_clean_run(**word)) {
+                table.prefetch_packed(word, pin);
+            }
+        }
+        // After the lists were found: one that is not empty belongs to the vertex that has the slot under this pin.
+        core.generations_of(filled.map_or(words.len(), |(_, ends)| ends.len()), generations);
         ends.resize(PAGE_SLOTS as usize, 0);
         let lists = TableLists { tablet, table, generations, first, wants_edges: self.wants_edges, pin };
-        let outcome = self.pieces_of(lists, words, ends);
+        let outcome = match filled {
+            Some((block, ends)) => (self.each)(&lists.runs(0, 0, ends, &block.neighbors, &block.edges)),
+            None => self.pieces_of(lists, words, ends),
+        };
         self.buffers = buffers;
         outcome
     }

@@ -25,6 +25,11 @@ fn edges_of_run_and_tail_end_while_their_list_is_packed() {
 }
 
 #[test]
+fn lists_of_a_load_are_walked_while_they_change() {
+    check(scenarios::lists_of_a_load_are_walked_while_they_change);
+}
+
+#[test]
 fn lists_are_replaced_while_their_vertex_is_deleted() {
     check(scenarios::lists_are_replaced_while_their_vertex_is_deleted);
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mangrove_graph::{
-    Direction, EdgeId, ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView, IndexRange, KeyId, LabelFilter,
-    LabelSetId, ScanCursor, Share, Value, ValueRows, VertexId,
+    AdjacencyRequest, AdjacencyRuns, Direction, EdgeId, ElementKind, ExpandCursor, ExpandRequest, Expansion, GraphView,
+    IndexRange, KeyId, LabelFilter, LabelSetId, ScanCursor, Share, Value, ValueRows, VertexId,
 };
 use mangrove_reclaim::{EpochCell, Limbo, Retired, Unlinked};
 use mangrove_store::{
-    Effort, IndexOptions, RunningTransactions, Snapshot, Store, StoreOptions, StoreSizes, Write, WriteCardinality,
-    Writer,
+    BulkLoader, Effort, IndexOptions, RunningTransactions, Snapshot, Store, StoreOptions, StoreSizes, Write,
+    WriteCardinality, Writer,
 };
 use shuttle::thread;
 
@@ -248,6 +248,81 @@ pub fn edges_of_run_and_tail_end_while_their_list_is_packed() {
     graph.freeze(5);
     assert_eq!(graph.degree(5, Direction::Out, &[hub]).len(), 1);
     assert_eq!(graph.store.memory().total_bytes(), graph.store.memory_walk());
+}
+
+/// The neighbors of all vertices of a graph at a timestamp, as a walk over whole lists shows them: source and target of each edge.
+fn walked(store: &Store, ts: u64) -> Vec<(VertexId, VertexId)> {
+    let request = AdjacencyRequest {
+        vertices: LabelFilter::Any,
+        direction: Direction::Out,
+        labels: LabelFilter::Any,
+        share: Share::ALL,
+        pages: ScanCursor::default(),
+        edges: false,
+    };
+    let mut found = Vec::new();
+    let mut each = |runs: &AdjacencyRuns<'_>| {
+        runs.iter().for_each(|(source, targets, _)| found.extend(targets.iter().map(|target| (source, *target))));
+        Ok(())
+    };
+    store.view(Snapshot::committed(ts)).for_each_adjacency(&request, &mut each).expect("nothing ends the walk");
+    found.sort_unstable();
+    found
+}
+
+/// Walks over the lists of a bulk load against the first transactions that change them, and the first compaction.
+pub fn lists_of_a_load_are_walked_while_they_change() {
+    let sizes = StoreSizes { page_slots_max: 4, ..StoreSizes::default() };
+    let store = Arc::new(Store::new(&StoreOptions { tablet_count: 1, sizes, ..StoreOptions::default() }));
+    let person = store.catalog().intern_label_text("person");
+    let knows = store.catalog().intern_label_text("knows");
+    let mut load = BulkLoader::new(store.clone()).unwrap();
+    let vertices = load.vertices(person, 4, None, &[]).unwrap();
+    let ends = [(0, 1), (0, 2), (1, 2), (3, 0)].map(|(source, target)| (vertices[source], vertices[target]));
+    let edges = load.edges(knows, &ends, None, &[]).unwrap();
+    load.finish().unwrap();
+    let before = walked(&store, 1);
+    assert_eq!(before, ends);
+    // Two edges of one list end, so that one transaction may meet the list as the other has left it.
+    let deleter = |edge: usize, ts: u64| {
+        let (store, id, ends) = (store.clone(), edges[edge], ends[edge]);
+        thread::spawn(move || {
+            let mut log = Vec::new();
+            Writer::new(&store, Snapshot::new(1, ts, 0), 1, &mut log).delete_edge(id).expect("no conflict");
+            store.install(&log, ts);
+            // A transaction that begins after the commit does not see the edge.
+            assert!(!walked(&store, ts).contains(&ends));
+            log
+        })
+    };
+    let (first, second) = (deleter(0, 2), deleter(1, 3));
+    let reader = thread::spawn({
+        let (store, before) = (store.clone(), before.clone());
+        move || assert_eq!(walked(&store, 1), before)
+    });
+    let added = (vertices[2], vertices[3]);
+    let mut log = Vec::new();
+    let mut writer = Writer::new(&store, Snapshot::new(1, 4, 0), 1, &mut log);
+    writer.insert_edge(added.0, added.1, knows, None).expect("no conflict");
+    drop(writer);
+    store.install(&log, 4);
+    assert!(walked(&store, 4).contains(&added));
+    let running = Still { oldest: 1, next: 100 };
+    store.compact(&running, Effort::All);
+    reader.join().expect("the reader asserts");
+    let logs = [first, second].map(|deleter| deleter.join().expect("the deleter asserts"));
+    let after = [ends[2], added, ends[3]];
+    for _ in 0..3 {
+        assert_eq!((walked(&store, 1), walked(&store, 4)), (before.clone(), after.to_vec()));
+        store.compact(&running, Effort::All);
+    }
+    for (log, ts) in logs.into_iter().chain([log]).zip(2..) {
+        store.retire(log, ts);
+    }
+    let running = Still { oldest: 4, next: 100 };
+    while store.collect(&running, usize::MAX, true) + store.compact(&running, Effort::All) > 0 {}
+    assert_eq!(walked(&store, 4), after);
+    assert_eq!(store.memory().total_bytes(), store.memory_walk());
 }
 
 /// Compaction against the deletion of a vertex, which ends whole lists at once, and a reader of them.
