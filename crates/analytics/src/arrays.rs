@@ -126,7 +126,7 @@ impl<T: Copy> Making<'_, T> {
     // A call takes as long as the list.
     #[inline(always)]
     fn write_list(&mut self, at: usize, entries: &[T], range: Range<usize>) -> usize {
-        // Great, if the range ends before it begins.
+        // A great number, if the range ends before it begins: then there is no such slice of the entries, and this panics.
         let length = range.end.wrapping_sub(range.start);
         // Before these places, there are so many entries, and room for so many: one comparison each.
         let few = (entries.len() + 1).saturating_sub(TOGETHER);

@@ -32,6 +32,7 @@ pub(crate) struct PageVertices {
 impl PageVertices {
     /// These vertices of one page, whose slots ascend.
     pub(crate) fn of(vertices: &[VertexId]) -> Self {
+        debug_assert!(vertices.is_sorted_by(|one, next| one.offset() < next.offset()), "slots ascend");
         let mut present = [0; WORDS];
         let slots =
             vertices.first().map_or(0, |first| first.offset())..vertices.last().map_or(0, |last| last.offset() + 1);

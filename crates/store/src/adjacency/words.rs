@@ -61,7 +61,7 @@ pub(crate) struct Descriptors {
     words: EpochSlice<AtomicU64>,
     /// The sparse form, while the table has it; never for long beside the dense one.
     sparse: SparseForm<rank::ListDescriptors>,
-    /// True before the first word changes that [`Descriptors::fill`] has not given (STORE-39).
+    /// Whether a word may have changed since [`Descriptors::fill`]: true before the first change is made (STORE-39).
     have_changed: AtomicBool,
 }
 
@@ -171,10 +171,10 @@ impl Descriptors {
         some.into_iter().chain(0..all)
     }
 
-    /// Returns true if a word may not be as [`Descriptors::fill`] has given it. False is never followed by an earlier change (STORE-39).
+    /// Returns true if a word may have changed since [`Descriptors::fill`]. If not, all words were as it has set them at this moment (STORE-39).
     #[inline]
     pub(super) fn have_changed(&self) -> bool {
-        // Acquire: a caller that finds no change has read the table's block before.
+        // Acquire: its partner is the Release in `exchange`.
         self.have_changed.load(Ordering::Acquire)
     }
 
