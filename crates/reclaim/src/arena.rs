@@ -4,10 +4,12 @@
 //! number    | chunk | entry LOG2 |          array of chunks ──▶ chunk ──▶ 2^LOG2 entries, or nothing
 //! ```
 //!
-//! A row is a number of consecutive entries of a chunk. Rows are cut from a chunk until the rest of it is too short. A
-//! row that comes back goes to a free list for its length. A chunk all of whose rows have come back is *empty*:
-//! [`Arena::give_back_chunks`] gives up its memory, and its number is used again before a new one is. So after a burst,
-//! an arena shrinks to the chunks that are not empty.
+//! A row is a number of consecutive entries of a chunk. Its length is a power of two, and its number a multiple of the length. Rows are cut from
+//! a chunk one after another. Entries that have to be left out, because a row of a length cannot begin there, become shorter free rows. A row
+//! that comes back is free, too. Free rows of a length are handed out in the order of their numbers, again and again from the lowest (`number_set`).
+//!
+//! A chunk all of whose rows have come back is *empty*: [`Arena::give_back_chunks`] gives up its memory, and its number is used again before a
+//! new one is. So after a burst, an arena shrinks to the chunks that are not empty.
 //!
 //! - **RECLAIM-5.** Rows are handed out and taken back, and chunks are given up, under one lock. So no caller gets a
 //!   row of a chunk that is going away.
@@ -28,6 +30,7 @@ use crate::chunked::ChunkedArray;
 use crate::epoch::Pin;
 use crate::epoch_cell::EpochSlice;
 use crate::ledger::Ledger;
+use crate::number_set::NumberSet;
 use crate::pool::Usage;
 use crate::retired::Retired;
 use crate::sync::Mutex;
@@ -59,8 +62,8 @@ pub struct Arena<T, K, const LOG2: u32> {
 /// The rows that are handed out, and the rows that can be.
 #[derive(Debug, Default)]
 struct RowAccount {
-    /// Rows that came back, by the logarithm of their length.
-    free: Vec<Vec<u64>>,
+    /// Free rows, by the logarithm of their length: their numbers divided by it.
+    free: Vec<NumberSet>,
     /// The rest of the chunk that rows are cut from.
     fresh: Range<u64>,
     /// How many entries of each chunk are handed out.
@@ -71,6 +74,23 @@ struct RowAccount {
 }
 
 impl RowAccount {
+    /// Adds a free row, of so many entries as the logarithm says.
+    fn add_free(&mut self, start: u64, class: usize) {
+        if self.free.len() <= class {
+            self.free.resize_with(class + 1, NumberSet::default);
+        }
+        self.free[class].insert((start >> class) as usize);
+    }
+
+    /// Makes free rows of what is left of the chunk, up to where a row of this length may begin.
+    fn leave_out(&mut self, len: u64) {
+        while !self.fresh.is_empty() && !self.fresh.start.is_multiple_of(len) {
+            let class = self.fresh.start.trailing_zeros();
+            self.add_free(self.fresh.start, class as usize);
+            self.fresh.start += 1 << class;
+        }
+    }
+
     /// Begins another chunk, of `len` entries, and returns the numbers of its entries. A chunk whose memory was given
     /// up is taken before a new one.
     fn open_chunk(&mut self, len: u64) -> Range<u64> {
@@ -119,21 +139,18 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
         let class = len.ilog2() as usize;
         // RECLAIM-5: handed out under the lock.
         let mut account = self.account.lock();
-        let start = match account.free.get_mut(class).and_then(Vec::pop) {
-            Some(start) => {
+        let start = match account.free.get_mut(class).and_then(NumberSet::take) {
+            Some(row) => {
                 // A row that came back was last touched long ago or by another core, so the next one is loaded ahead.
-                let next = account.free[class].last().and_then(|next| self.get(*next, pin));
+                let next = account.free[class].next().and_then(|next| self.get((next as u64) << class, pin));
                 next.into_iter().for_each(crate::prefetch::prefetch);
-                start
+                (row as u64) << class
             }
             None => {
-                if account.fresh.end - account.fresh.start < len {
-                    // The rest of the chunk is unused until the chunk is given up.
+                account.leave_out(len);
+                while account.fresh.is_empty() {
                     account.fresh = account.open_chunk(Self::CHUNK);
-                    // A row as long as a chunk does not fit the first one.
-                    if account.fresh.end - account.fresh.start < len {
-                        account.fresh = account.open_chunk(Self::CHUNK);
-                    }
+                    account.leave_out(len);
                 }
                 let start = account.fresh.start;
                 account.fresh.start += len;
@@ -165,16 +182,13 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
         let live = account.live[chunk].checked_sub(len as u32);
         account.live[chunk] = live.expect("a row comes back that was handed out");
         debug_assert!(self.has_memory(chunk as u64), "chunk {chunk} was given up while it had a row");
-        if account.free.len() <= class {
-            account.free.resize_with(class + 1, Vec::new);
-        }
-        account.free[class].push(start);
+        account.add_free(start, class);
     }
 
     /// Checks that a row lies where [`Arena::allocate`] may have cut it.
     #[inline]
     fn check_row(start: u64, len: u64) {
-        debug_assert_ne!(start, 0, "number 0 stands for no row");
+        debug_assert!(start != 0 && start.is_multiple_of(len), "no row of {len} entries begins at {start}");
         debug_assert_eq!(
             start >> LOG2,
             (start + len - 1) >> LOG2,
@@ -196,11 +210,12 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
         if empty.is_empty() {
             return 0;
         }
-        for rows in free.iter_mut() {
-            rows.retain(|start| live[Self::chunk_of(*start)] > 0);
-            // The lowest numbers are handed out first from here on, so that rows gather in few chunks.
-            rows.sort_unstable_by(|one, other| other.cmp(one));
-            rows.shrink_to(2 * rows.len());
+        for (class, rows) in free.iter_mut().enumerate() {
+            for chunk in &empty {
+                rows.remove_range((chunk << LOG2 >> class) as usize..((chunk + 1) << LOG2 >> class) as usize);
+            }
+            // So that rows gather in few chunks.
+            rows.restart();
         }
         if !fresh.is_empty() && live[Self::chunk_of(fresh.start)] == 0 {
             *fresh = 0..0;
@@ -216,7 +231,7 @@ impl<T: Default + Send + Sync + 'static, K: Copy, const LOG2: u32> Arena<T, K, L
         empty.len()
     }
 
-    /// How many entries are handed out, and the bytes of rows that came back.
+    /// How many entries are handed out, and the bytes of free rows.
     pub fn usage(&self) -> Usage {
         let account = self.account.lock();
         let live = account.live.iter().map(|&live| u64::from(live)).sum();
@@ -264,6 +279,22 @@ mod tests {
         }
         assert_eq!(arena.usage().live, owner.len() as u64);
         assert_eq!(arena.bytes() as u64, memory.bytes());
+    }
+
+    #[test]
+    fn what_is_left_out_is_handed_out_in_shorter_rows_and_free_rows_in_the_order_of_their_numbers() {
+        let memory = Counted::default();
+        let (arena, pin) = (Small::new(()), epoch::pin());
+        let rows =
+            |lens: &[u64]| -> Vec<u64> { lens.iter().map(|len| arena.allocate(*len, &memory, &pin).0).collect() };
+        assert_eq!(rows(&[4, 8, 2, 1, 1, 2]), [4, 8, 2, 1, 16, 18]);
+        assert_eq!(rows(&[16, 8, 4, 2]), [32, 24, 20, 48], "the rest of the second chunk is free rows of 4 and of 8");
+        assert_eq!(memory.bytes(), arena.bytes() as u64);
+        arena.free(20, 4);
+        arena.free(4, 4);
+        assert_eq!(rows(&[4]), [4]);
+        arena.free(4, 4);
+        assert_eq!(rows(&[4, 4]), [20, 4]);
     }
 
     #[test]

@@ -24,6 +24,22 @@ pub fn prefetch<T>(target: &T) {
     let _ = target;
 }
 
+/// Starts loading all cache lines of a record. Never changes what a program computes.
+#[inline(always)]
+pub fn prefetch_record<T>(record: &T) {
+    let first = std::ptr::from_ref(record).cast::<u8>();
+    for at in (0..size_of::<T>()).step_by(LINE) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            // SAFETY: as in `prefetch`; the address is inside the record.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(at).cast()) }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (first, at);
+    }
+}
+
 /// Starts loading the cache line of the entry that is this many entries after the first one. The array need not have it. For arrays that are read
 /// once, from the beginning to the end: the line takes the place of no other in the larger caches. Never changes what a program computes.
 #[inline(always)]

@@ -299,12 +299,30 @@ impl Store {
         self.tablet(id.tablet())?.edges.get(id.page()).map(|page| &page.core)
     }
 
-    /// Starts loading what the deletion of an edge reads on its page: generation, version words and ends.
+    /// Starts loading what leads to an edge on its page: the first step to what the next two functions load.
+    #[inline]
+    pub(crate) fn prefetch_edge_page(&self, id: EdgeId) {
+        if let Some(page) = self.tablet(id.tablet()).and_then(|tablet| tablet.edges.get(id.page())) {
+            mangrove_reclaim::prefetch::prefetch_record(page);
+        }
+    }
+
+    /// Starts loading the generation, the version words and the ends of an edge.
     #[inline]
     pub(crate) fn prefetch_edge(&self, id: EdgeId, pin: &Pin) {
         if let Some(page) = self.tablet(id.tablet()).and_then(|tablet| tablet.edges.get(id.page())) {
             page.core.prefetch_version(pin, id.offset());
             page.prefetch_ends(id.offset(), pin);
+        }
+    }
+
+    /// Starts loading what else the deletion of an edge looks at, and what the thread then changes when it collects the edge: properties and
+    /// references.
+    #[inline]
+    pub(crate) fn prefetch_edge_properties(&self, id: EdgeId, pin: &Pin) {
+        if let Some(page) = self.tablet(id.tablet()).and_then(|tablet| tablet.edges.get(id.page())) {
+            page.core.columns().for_each(|(_, column)| column.prefetch(id.offset()));
+            page.prefetch_references(id.offset(), pin);
         }
     }
 
@@ -344,7 +362,7 @@ impl Store {
     /// Reserves a slot for a new vertex: a free slot, or the next one of the page that is being filled.
     pub(crate) fn reserve_vertex(&self, label: LabelSetId) -> (VertexId, Slot<'_>) {
         let cursor = self.vertex_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take(|page| self.slot_page(ElementKind::Vertex, page)) {
+        if let Some((bits, _)) = cursor.free.take(|page| self.slot_page(ElementKind::Vertex, page)) {
             let last = VertexId::from_bits(bits);
             let (tablet, page) = self.vertex_page(last).expect("a slot is freed under its last generation");
             let at = last.offset();
@@ -406,10 +424,15 @@ impl Store {
         &'a self,
         tablet: &'a Tablet,
         label: LabelSetId,
+        pin: &Pin,
     ) -> (EdgeId, &'a EdgePage, Slot<'a>) {
         let cursor = tablet.edge_cursors.ensure(u64::from(label.0), &self.memory);
-        if let Some(bits) = cursor.free.take(|page| self.slot_page(ElementKind::Edge, page)) {
+        if let Some((bits, next)) = cursor.free.take(|page| self.slot_page(ElementKind::Edge, page)) {
             let last = EdgeId::from_bits(bits);
+            if let Some(next) = next.map(EdgeId::from_bits) {
+                self.prefetch_edge_page(next);
+                self.prefetch_edge(next, pin);
+            }
             let (_, page) = self.edge_page(last).expect("a slot is freed under its last generation");
             let at = last.offset();
             debug_assert!(page.core.is_vacant(at), "the slot of {last:?} was handed out with an element");

@@ -214,7 +214,7 @@ impl<'a> Writer<'a> {
         let ends = [self.seen(ElementId::Vertex(source))?, self.seen(ElementId::Vertex(target))?];
         lists.iter().for_each(|(at, direction)| self.prefetch_header(*at, *direction, label));
         let edge_id = loop {
-            let (edge_id, page, slot) = self.store.reserve_edge(ends[0].tablet, label);
+            let (edge_id, page, slot) = self.store.reserve_edge(ends[0].tablet, label, &self.pin);
             page.set_ends(slot.at, source, target, &self.store.memory, &self.pin);
             if self.begin_element(ElementId::Edge(edge_id), &slot, edge_id.external(), id, edge)? {
                 break edge_id;

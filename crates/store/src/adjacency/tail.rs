@@ -54,7 +54,7 @@ impl TailArena {
         self.cells.give_back_chunks(memory, garbage)
     }
 
-    /// How many cells are given out, and the bytes of rows that came back.
+    /// How many cells are given out, and the bytes of free rows.
     pub(crate) fn usage(&self) -> Usage {
         self.cells.usage()
     }

@@ -150,9 +150,10 @@ impl Lists {
 }
 
 impl FreeSlots {
-    /// Takes a slot, if there is one: the bits of the id of its last element. `find` finds a page.
+    /// Takes a slot, if there is one: the bits of the id of its last element. The second id is the likely result of the next call: the caller may
+    /// load its slot ahead. `find` finds a page.
     #[inline]
-    pub(crate) fn take<'a>(&self, find: impl FnOnce(PagePosition) -> SlotPage<'a>) -> Option<u64> {
+    pub(crate) fn take<'a>(&self, find: impl FnOnce(PagePosition) -> SlotPage<'a>) -> Option<(u64, Option<u64>)> {
         self.take_id(|page| find(page).frozen_ids())
     }
 
@@ -189,7 +190,7 @@ impl FreeSlots {
     }
 
     #[inline]
-    fn take_id(&self, ids: impl FnOnce(PagePosition) -> Vec<u64>) -> Option<u64> {
+    fn take_id(&self, ids: impl FnOnce(PagePosition) -> Vec<u64>) -> Option<(u64, Option<u64>)> {
         // Relaxed: a hint; the lock orders what matters.
         if self.len.load(Ordering::Relaxed) == 0 {
             return None;
@@ -211,7 +212,8 @@ impl FreeSlots {
         };
         lists.takeable -= 1;
         self.publish(&lists);
-        Some(bits)
+        let next = lists.open.first_key_value().and_then(|(_, listed)| listed.last());
+        Some((bits, next.copied()))
     }
 
     fn take_id_of(&self, page: PagePosition, bits: u64, ids: impl FnOnce(PagePosition) -> Vec<u64>) -> bool {
@@ -324,13 +326,17 @@ mod tests {
         unreachable!("{page:?} is not frozen")
     }
 
+    fn take_id(free: &FreeSlots, ids: impl FnOnce(PagePosition) -> Vec<u64>) -> Option<u64> {
+        free.take_id(ids).map(|(bits, _)| bits)
+    }
+
     #[test]
     fn slots_on_the_lowest_page_go_first() {
         let free = FreeSlots::default();
         [(7, 70), (3, 30), (3, 31), (5, 50)]
             .into_iter()
             .for_each(|(number, bits)| free.give_id(page(number), bits, none));
-        let taken: Vec<u64> = std::iter::from_fn(|| free.take_id(none)).collect();
+        let taken: Vec<u64> = std::iter::from_fn(|| take_id(&free, none)).collect();
         assert_eq!((taken, free.len()), (vec![31, 30, 50, 70], 0));
     }
 
@@ -339,12 +345,12 @@ mod tests {
         let free = FreeSlots::default();
         [10, 11].into_iter().for_each(|bits| free.give_id(page(1), bits, none));
         // One slot was handed out, and has no element yet.
-        assert_eq!(free.take_id(none), Some(11));
+        assert_eq!(take_id(&free, none), Some(11));
         assert!(free.withdraw_if(page(1), || 2).is_none());
         let withdrawn = free.withdraw_if(page(1), || 1).unwrap();
-        assert_eq!((free.take_id(none), free.len()), (None, 0));
+        assert_eq!((take_id(&free, none), free.len()), (None, 0));
         free.put_back(withdrawn, 1_024, false);
-        assert_eq!((free.take_id(none), free.len()), (Some(10), 0));
+        assert_eq!((take_id(&free, none), free.len()), (Some(10), 0));
     }
 
     #[test]
@@ -357,7 +363,7 @@ mod tests {
         assert!(!free.take_id_of(page(1), 10, none));
         free.put_back(withdrawn, 1_024, true);
         assert!(free.take_id_of(page(1), 10, |_| vec![10, 12]));
-        assert_eq!((free.len(), free.take_id(none), free.take_id(none)), (1, Some(12), None));
+        assert_eq!((free.len(), take_id(&free, none), take_id(&free, none)), (1, Some(12), None));
     }
 
     #[test]
@@ -369,13 +375,16 @@ mod tests {
         let withdrawn = free.withdraw_if(page(1), || 2).unwrap();
         assert_eq!(withdrawn.slot_count(), 2);
         free.put_back(withdrawn, 8, true);
-        assert_eq!((free.len(), free.take_id(|_| vec![10]), free.take_id(none), free.len()), (1, Some(10), None, 0));
+        assert_eq!(
+            (free.len(), take_id(&free, |_| vec![10]), take_id(&free, none), free.len()),
+            (1, Some(10), None, 0)
+        );
         // The last one is used up, too.
         free.use_up(page(1), none);
         let withdrawn = free.withdraw_if(page(1), || 2).unwrap();
         assert_eq!(withdrawn.slot_count(), 2);
         free.put_back(withdrawn, 8, true);
-        assert_eq!((free.len(), free.take_id(none)), (0, None));
+        assert_eq!((free.len(), take_id(&free, none)), (0, None));
     }
 
     #[test]
@@ -389,17 +398,20 @@ mod tests {
         freeze(1, 2, 1_024);
         freeze(2, 3, 32);
         free.give_id(page(9), 90, none);
-        assert_eq!((free.len(), free.take_id(none)), (6, Some(90)));
+        assert_eq!((free.len(), take_id(&free, none)), (6, Some(90)));
         let free_slots = |found: PagePosition| {
             assert_eq!(found, page(2));
             vec![20, 21, 22]
         };
-        assert_eq!((free.take_id(free_slots), free.take_id(none), free.take_id(none)), (Some(22), Some(21), Some(20)));
-        assert_eq!((free.take_id(none), free.len()), (None, 2));
+        assert_eq!(
+            (take_id(&free, free_slots), take_id(&free, none), take_id(&free, none)),
+            (Some(22), Some(21), Some(20))
+        );
+        assert_eq!((take_id(&free, none), free.len()), (None, 2));
         // Another element leaves the first page.
         free.give_id(page(1), 12, |_| vec![10, 11]);
         assert_eq!(
-            (free.len(), free.take_id(none), free.take_id(none), free.take_id(none)),
+            (free.len(), take_id(&free, none), take_id(&free, none), take_id(&free, none)),
             (3, Some(12), Some(11), Some(10))
         );
     }

@@ -84,7 +84,11 @@ impl Writer<'_> {
     /// Starts loading the memory that deleting the edges of some cells of a deleted vertex changes, step by step for all of them.
     fn prefetch_cells(&self, deleted: VertexId, cells: &[(VertexId, EdgeId)], direction: Direction) {
         let mut ends: SmallVec<[EndOfEdge; DELETE_GROUP]> = SmallVec::new();
-        cells.iter().for_each(|&(_, edge)| self.store.prefetch_edge(edge, &self.pin));
+        cells.iter().for_each(|&(_, edge)| self.store.prefetch_edge_page(edge));
+        for &(_, edge) in cells {
+            self.store.prefetch_edge(edge, &self.pin);
+            self.store.prefetch_edge_properties(edge, &self.pin);
+        }
         for &(neighbor, edge) in cells {
             let Some(core) = self.store.edge_core(edge) else { continue };
             ends.push(EndOfEdge {
@@ -148,7 +152,9 @@ impl Writer<'_> {
     /// Deletes an edge. Does nothing if this transaction sees no such edge.
     pub fn delete_edge(&mut self, id: EdgeId) -> Result<()> {
         let element = ElementId::Edge(id);
+        self.store.prefetch_edge_page(id);
         self.store.prefetch_edge(id, &self.pin);
+        self.store.prefetch_edge_properties(id, &self.pin);
         let Some((_, page)) = self.store.edge_page(id) else { return Ok(()) };
         if !page.core.visible(id.offset(), &self.snapshot) {
             return Ok(());
