@@ -7,7 +7,7 @@
 //! | `epoch_cell` | boxes and arrays that are replaced while readers use them |
 //! | `record`, `pool` | records that are handed out by number, cleared, and used again |
 //! | `chunked`, `arena` | arrays that grow while readers use them; rows of entries whose memory is given back |
-//! | `number_set` | the rows of an arena that came back |
+//! | `number_set` | the free rows of an arena |
 //! | `ledger` | in debug builds: the numbers that pools and arenas have handed out |
 //! | `once`, `append_map` | arrays and maps that are made while readers use them, and then stay |
 //! | `accounting` | how these structures report their memory to their owner |

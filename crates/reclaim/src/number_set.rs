@@ -60,7 +60,7 @@ impl NumberSet {
         self.from = 0;
     }
 
-    /// Takes out all numbers of a range whose ends are multiples of 64, or that lies within one such word.
+    /// Takes out all numbers of a range.
     pub(crate) fn remove_range(&mut self, range: Range<usize>) {
         let last = range.end.min(self.words.len() * BITS);
         let mut at = range.start;
