@@ -10,34 +10,31 @@ use std::ops::Range;
 /// The bytes of a cache line.
 const LINE: usize = 64;
 
-/// Starts loading the cache line that `target` begins in. Never changes what a program computes.
+/// Starts loading the cache line of an address inside something that is there.
 #[inline(always)]
-pub fn prefetch<T>(target: &T) {
+fn load(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: SSE is part of x86-64. The instruction accesses no memory architecturally and cannot
-        // fault; the address is valid besides, since it comes from a reference.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(target).cast()) }
+        // fault; the address is valid besides, since callers derive it from a reference.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = target;
+    let _ = address;
+}
+
+/// Starts loading the cache line that `target` begins in. Never changes what a program computes.
+#[inline(always)]
+pub fn prefetch<T>(target: &T) {
+    load(std::ptr::from_ref(target).cast());
 }
 
 /// Starts loading all cache lines of a record. Never changes what a program computes.
 #[inline(always)]
 pub fn prefetch_record<T>(record: &T) {
     let first = std::ptr::from_ref(record).cast::<u8>();
-    for at in (0..size_of::<T>()).step_by(LINE) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: as in `prefetch`; the address is inside the record.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(at).cast()) }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (first, at);
-    }
+    (0..size_of::<T>()).step_by(LINE).for_each(|at| load(first.wrapping_add(at)));
 }
 
 /// Starts loading the cache line of the entry that is this many entries after the first one. The array need not have it. For arrays that are read
@@ -47,7 +44,7 @@ pub fn prefetch_once<T>(entries: &[T], distance: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_NTA, _mm_prefetch};
-        // SAFETY: as in `prefetch`, except that the address need not be valid, which the instruction does not ask for.
+        // SAFETY: as in `load`, except that the address need not be valid, which the instruction does not ask for.
         unsafe { _mm_prefetch::<_MM_HINT_NTA>(entries.as_ptr().wrapping_add(distance).cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
