@@ -295,14 +295,20 @@ impl Store {
 
     /// The page of an edge's id. The page need not have the slot, and another edge may have it.
     #[inline]
+    fn page_of_edge_id(&self, id: EdgeId) -> Option<&EdgePage> {
+        self.tablet(id.tablet())?.edges.get(id.page())
+    }
+
+    /// As [`Store::page_of_edge_id`], without what only edges have.
+    #[inline]
     pub(crate) fn edge_core(&self, id: EdgeId) -> Option<&PageCore> {
-        self.tablet(id.tablet())?.edges.get(id.page()).map(|page| &page.core)
+        self.page_of_edge_id(id).map(|page| &page.core)
     }
 
     /// Starts loading what leads to an edge on its page: the first step to what the next two functions load.
     #[inline]
     pub(crate) fn prefetch_edge_page(&self, id: EdgeId) {
-        if let Some(page) = self.tablet(id.tablet()).and_then(|tablet| tablet.edges.get(id.page())) {
+        if let Some(page) = self.page_of_edge_id(id) {
             mangrove_reclaim::prefetch::prefetch_record(page);
         }
     }
@@ -310,7 +316,7 @@ impl Store {
     /// Starts loading the generation, the version words and the ends of an edge.
     #[inline]
     pub(crate) fn prefetch_edge(&self, id: EdgeId, pin: &Pin) {
-        if let Some(page) = self.tablet(id.tablet()).and_then(|tablet| tablet.edges.get(id.page())) {
+        if let Some(page) = self.page_of_edge_id(id) {
             page.core.prefetch_version(pin, id.offset());
             page.prefetch_ends(id.offset(), pin);
         }
@@ -320,7 +326,8 @@ impl Store {
     /// references.
     #[inline]
     pub(crate) fn prefetch_edge_properties(&self, id: EdgeId, pin: &Pin) {
-        if let Some(page) = self.tablet(id.tablet()).and_then(|tablet| tablet.edges.get(id.page())) {
+        // A caller's id may name a slot that the page does not have.
+        if let Some(page) = self.page_of_edge_id(id).filter(|page| id.offset() < page.core.capacity()) {
             page.core.columns().for_each(|(_, column)| column.prefetch(id.offset()));
             page.prefetch_references(id.offset(), pin);
         }

@@ -1,6 +1,6 @@
 //! One transaction after another: the effect of each kind of write, and what later transactions see of it.
 
-use mangrove_graph::{Direction, ErrorKind, GraphView, PropertyRow, UserId, Value};
+use mangrove_graph::{Direction, EdgeId, ErrorKind, GraphView, PropertyRow, UserId, Value};
 use mangrove_store::{RecordKind, StoreOptions, WriteCardinality};
 use mangrove_txn::AbortCause;
 
@@ -57,6 +57,33 @@ fn a_rollback_leaves_no_trace() {
     let txn = graph.begin();
     txn.insert_vertex(graph.person, Some(UserId::from("x"))).unwrap();
     txn.commit().unwrap();
+}
+
+/// The ids name slots of the page of an edge, up to the last that a page may have. The page is smaller, and has properties and ended edges.
+#[test]
+fn to_delete_an_edge_that_is_not_there_does_nothing() {
+    let graph = Graph::new();
+    let ids = graph.persons(2);
+    let txn = graph.begin();
+    let [first, second] = [0, 1].map(|_| txn.insert_edge(ids[0], ids[1], graph.knows, None).unwrap());
+    for edge in [first, second] {
+        txn.set_edge_property(edge, graph.balance, Value::I32(1)).unwrap();
+    }
+    txn.commit().unwrap();
+    let txn = graph.begin();
+    txn.delete_edge(first).unwrap();
+    txn.commit().unwrap();
+    graph.manager.compact();
+    let txn = graph.begin();
+    for offset in 0..1_024 {
+        let edge = EdgeId::from_bits(second.to_bits() & !1_023 | offset);
+        if edge != second {
+            txn.delete_edge(edge).unwrap();
+        }
+    }
+    txn.commit().unwrap();
+    assert_eq!(edges(&graph.begin()), [(second, ids[0], ids[1])]);
+    check_memory(graph.manager.store());
 }
 
 #[test]
