@@ -35,10 +35,11 @@ type Entry<V> = OnceLock<(u32, V)>;
 
 /// A map from numbers to values that only grows. Invariant: RECLAIM-8.
 #[derive(Debug)]
+#[repr(C)]
 pub struct AppendMap<V> {
-    /// Inline, so that a look-up of the first few follows no pointer.
-    first: [Entry<V>; INLINE],
     rest: OnceLock<Box<Rest<V>>>,
+    /// Inline, so that a look-up of the first few follows no pointer. At the end, so that an owner can have them begin where a cache line begins.
+    first: [Entry<V>; INLINE],
 }
 
 impl<V> Default for AppendMap<V> {
@@ -167,6 +168,12 @@ impl<V> AppendMap<V> {
             }
         }
         self.rest.get()?.get(key)
+    }
+
+    /// Starts loading the first entries inside the map, this many or fewer. A look at all entries ends at the first that is not set.
+    #[inline]
+    pub fn prefetch(&self, entries: usize) {
+        self.first.iter().take(entries).for_each(crate::prefetch::prefetch);
     }
 
     /// The entries in the order they were added.

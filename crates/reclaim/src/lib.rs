@@ -46,7 +46,7 @@ pub use arena::Arena;
 pub use chunked::ChunkedArray;
 pub use epoch::{Grace, Pin};
 pub use epoch_cell::{EpochCell, EpochSlice, Guarded};
-pub use limbo::{Limbo, Unlinked};
+pub use limbo::{Limbo, RELEASED_TOGETHER, Unlinked};
 pub use once::{CellArrays, OnceCells, OnceSlice};
 pub use pool::{FreeList, Pool, Usage};
 pub use record::RecordCell;

@@ -27,6 +27,9 @@ pub trait Unlinked: From<Retired> {
 /// the garbage of another committer or of a compaction.
 const BAG_MAX: usize = 1_024;
 
+/// Things of a bag that [`Limbo::release_groups`] releases together.
+pub const RELEASED_TOGETHER: usize = 16;
+
 /// Things unlinked before `tag` was drawn.
 #[derive(Debug)]
 struct Bag<G> {
@@ -79,7 +82,13 @@ impl<G: Unlinked> Limbo<G> {
 
     /// Frees memory whose grace period is over, and hands names whose grace period is over to `each`. Works bag by bag,
     /// until at least `limit` things are released or none can be. Returns how many were released.
-    pub fn release(&self, limit: usize, mut each: impl FnMut(G)) -> usize {
+    pub fn release(&self, limit: usize, each: impl FnMut(G)) -> usize {
+        self.release_groups(limit, |_| {}, each)
+    }
+
+    /// As [`Limbo::release`], in groups of [`RELEASED_TOGETHER`] things or less. `ahead` gets the whole group first, so that the caller can load
+    /// ahead what `each` needs.
+    pub fn release_groups(&self, limit: usize, ahead: impl Fn(&[G]), mut each: impl FnMut(G)) -> usize {
         free_left_behind();
         let oldest = oldest_pin();
         let mut count = 0;
@@ -93,11 +102,16 @@ impl<G: Unlinked> Limbo<G> {
                 bags.pop_front()
             };
             count += bag.as_ref().map_or(0, |bag| bag.garbage.len());
-            for garbage in bag.into_iter().flat_map(|bag| bag.garbage) {
-                match garbage.into_memory() {
-                    // SAFETY: the tag was drawn after the memory was unlinked, and all pins are younger (RECLAIM-3).
-                    Ok(retired) => unsafe { retired.free() },
-                    Err(name) => each(name),
+            let mut bag = bag.map_or_else(Vec::new, |bag| bag.garbage).into_iter();
+            while !bag.as_slice().is_empty() {
+                let group = bag.len().min(RELEASED_TOGETHER);
+                ahead(&bag.as_slice()[..group]);
+                for garbage in bag.by_ref().take(group) {
+                    match garbage.into_memory() {
+                        // SAFETY: the tag was drawn after the memory was unlinked, and all pins are younger (RECLAIM-3).
+                        Ok(retired) => unsafe { retired.free() },
+                        Err(name) => each(name),
+                    }
                 }
             }
         }

@@ -30,13 +30,6 @@ pub fn prefetch<T>(target: &T) {
     load(std::ptr::from_ref(target).cast());
 }
 
-/// Starts loading all cache lines of a record. Never changes what a program computes.
-#[inline(always)]
-pub fn prefetch_record<T>(record: &T) {
-    let first = std::ptr::from_ref(record).cast::<u8>();
-    (0..size_of::<T>()).step_by(LINE).for_each(|at| load(first.wrapping_add(at)));
-}
-
 /// Starts loading the cache line of the entry that is this many entries after the first one. The array need not have it. For arrays that are read
 /// once, from the beginning to the end: the line takes the place of no other in the larger caches. Never changes what a program computes.
 #[inline(always)]

@@ -24,6 +24,8 @@ mod tablet;
 mod tasks;
 mod vertex_page;
 
+#[cfg(not(feature = "model"))]
+pub(crate) use self::core::SECOND_LINE;
 pub(crate) use self::core::{PAGE_SLOTS, PageCore};
 pub(crate) use self::edge_page::EdgePage;
 pub(crate) use self::free_slots::{FreeSlots, PagePosition, SlotPage};

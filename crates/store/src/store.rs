@@ -307,9 +307,11 @@ impl Store {
 
     /// Starts loading what leads to an edge on its page: the first step to what the next two functions load.
     #[inline]
-    pub(crate) fn prefetch_edge_page(&self, id: EdgeId) {
+    pub fn prefetch_edge_page(&self, id: EdgeId) {
         if let Some(page) = self.page_of_edge_id(id) {
-            mangrove_reclaim::prefetch::prefetch_record(page);
+            page.core.prefetch();
+            page.core.prefetch_counters();
+            page.core.prefetch_first_column();
         }
     }
 
@@ -322,14 +324,12 @@ impl Store {
         }
     }
 
-    /// Starts loading what else the deletion of an edge looks at, and what the thread then changes when it collects the edge: properties and
-    /// references.
+    /// Starts loading what else the deletion of an edge looks at, and what the thread then changes when it collects the edge: properties.
     #[inline]
-    pub(crate) fn prefetch_edge_properties(&self, id: EdgeId, pin: &Pin) {
+    pub(crate) fn prefetch_edge_properties(&self, id: EdgeId) {
         // A caller's id may name a slot that the page does not have.
         if let Some(page) = self.page_of_edge_id(id).filter(|page| id.offset() < page.core.capacity()) {
             page.core.columns().for_each(|(_, column)| column.prefetch(id.offset()));
-            page.prefetch_references(id.offset(), pin);
         }
     }
 

@@ -134,7 +134,7 @@ fn a_committer_collects_its_own_garbage() {
         }
     };
     (0..2_000).for_each(|n| hold(&mut graph, n));
-    assert!(graph.sweeps - sweeps <= 2_000 / 256 + 1, "{} sweeps", graph.sweeps - sweeps);
+    assert!(graph.sweeps - sweeps <= 2_000 / 64 + 1, "{} sweeps", graph.sweeps - sweeps);
     assert!(graph.live(RecordKind::Undo) >= 2_000);
     let now = NoneRunning(graph.last_ts);
     while graph.store.collect(&now, usize::MAX, true) > 0 {}

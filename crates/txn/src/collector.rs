@@ -4,7 +4,7 @@
 //!
 //! | thread | when | work |
 //! |---|---|---|
-//! | committers | every few hundred writes | the garbage of their own commits, in steps of some ten microseconds |
+//! | committers | every few dozen writes | the garbage of their own commits, in steps of some ten microseconds |
 //! | workers | woken by committers; on their own now and then | compaction, deleted vertices, pages to freeze, the garbage of huge transactions, idle threads, old snapshots; steps of statistics |
 //! | callers of `collect_garbage` and `compact` | on request | everything, on their own thread |
 //!

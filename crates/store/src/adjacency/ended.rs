@@ -33,6 +33,8 @@ use mangrove_graph::{EdgeId, VertexId};
 use mangrove_reclaim::sync::AtomicU64;
 
 const BITS: usize = u64::BITS as usize;
+/// Words of a cache line.
+const WORDS_A_LINE: usize = 64 / size_of::<u64>();
 
 /// The bits of `len` of the 64 cells that a word is about, from the one at `first` on.
 #[inline]
@@ -134,6 +136,11 @@ impl Ended {
     pub(super) fn name(&self, cells: Range<usize>) {
         // Release: a thread that finds a bit sees the claim.
         each_word(cells, |word, mask| _ = self.0[word].fetch_or(mask, Ordering::Release));
+    }
+
+    /// Starts loading all bits.
+    pub(super) fn prefetch(&self) {
+        self.0.iter().step_by(WORDS_A_LINE).for_each(mangrove_reclaim::prefetch::prefetch);
     }
 
     /// The bits of a run, for a reader that has found it dirty.

@@ -107,6 +107,11 @@ impl AdjacencyTable {
         descriptor
     }
 
+    /// Starts loading the bits of the cells that are named, in the blocks that all lists share.
+    pub(crate) fn prefetch_names(&self, pin: &Pin) {
+        self.blocks.iter().filter_map(|block| block.get(pin)).for_each(|block| block.ended.prefetch());
+    }
+
     /// Replaces a list that a compaction has looked at. Returns true if the new list is as it was built. Changes that
     /// writers made in the meantime go over to it: cells that were appended go into its tail, and edges that ended are
     /// named in its run (STORE-15). So every list leaves its old block, however busy it is.

@@ -174,8 +174,14 @@ impl ListStorage {
         }
         let header = self.header(descriptor, pin);
         let (mut start, mut len) = (header.first.load(Ordering::Acquire), FIRST_ROW);
+        let mut left = header.count.load(Ordering::Relaxed);
         while start != 0 {
             garbage.push(Garbage::Row { tablet, start, len });
+            // Without a look at the last row, which would be a cache miss: it has no successor.
+            if left < len {
+                break;
+            }
+            left -= len - 1;
             start = self.tails.row(start, len, pin)[0].neighbor.load(Ordering::Acquire);
             len = (len * 2).min(LAST_ROW);
         }

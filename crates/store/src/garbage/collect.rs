@@ -31,14 +31,15 @@
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{Direction, EdgeId, ElementId, ElementKind, KeyId, VertexId};
-use mangrove_reclaim::epoch;
+use mangrove_reclaim::{RELEASED_TOGETHER, epoch};
+use smallvec::SmallVec;
 
 use crate::cell::{Content, RawCell, undo};
 use crate::index::IdKey;
 use crate::memory::{BEHIND_WRITES, Backlog, ChunkedArray, Garbage, GarbageReport, Write};
 use crate::page::{
-    Closing, Cursor, Freezing, PageCore, PagePosition, SlotPage, TableName, Tablet, VertexPage, page_core,
-    value_garbage,
+    Closing, Cursor, Freezing, PageCore, PageName, PagePosition, SlotPage, SlotPosition, TableName, Tablet, VertexPage,
+    page_core, value_garbage,
 };
 use crate::store::{Slot, Store};
 use crate::version::{NEVER, Standing};
@@ -47,8 +48,6 @@ use crate::version::{NEVER, Standing};
 const TASKS_BATCH: usize = 16;
 /// So many tasks of all tablets are worth a collector's round.
 const TASKS_WORTH: u64 = 32;
-/// How many reference counts are loaded ahead.
-const RELEASES_AHEAD: usize = 8;
 /// How many writes are worked off under one pin, and about how many things are taken out of limbo in one call.
 const WRITES_A_PIN: usize = 512;
 
@@ -193,7 +192,8 @@ impl Store {
     /// Gives back about `limit` things whose grace period is over.
     pub(crate) fn release(&self, limit: usize) -> usize {
         let mut second = Vec::new();
-        let count = self.limbo.release(limit, |garbage| self.give_back(garbage, &mut second));
+        let ahead = |group: &[Garbage]| self.prefetch_slots(group);
+        let count = self.limbo.release_groups(limit, ahead, |garbage| self.give_back(garbage, &mut second));
         self.limbo.take_in(second);
         count
     }
@@ -201,7 +201,9 @@ impl Store {
     /// Gives back the memory that collectors have unlinked, as far as its grace period is over.
     fn release_of_collectors(&self) -> usize {
         let mut second = Vec::new();
-        let count = self.collectors_limbo.release(usize::MAX, |garbage| self.give_back(garbage, &mut second));
+        let ahead = |group: &[Garbage]| self.prefetch_slots(group);
+        let give_back = |garbage| self.give_back(garbage, &mut second);
+        let count = self.collectors_limbo.release_groups(usize::MAX, ahead, give_back);
         self.collectors_limbo.take_in(second);
         count
     }
@@ -237,21 +239,47 @@ impl Store {
         }
     }
 
+    /// Starts loading what [`Store::recycle_slot`] reads and changes, step by step for all slots in the garbage.
+    fn prefetch_slots(&self, garbage: &[Garbage]) {
+        let pin = epoch::pin();
+        let mut slots: SmallVec<[(&PageCore, usize); RELEASED_TOGETHER]> = SmallVec::new();
+        for thing in garbage {
+            if let Garbage::Slot(element) = *thing {
+                let (_, core, position) = self.own_slot(element);
+                core.prefetch();
+                core.prefetch_counters();
+                slots.push((core, position.offset));
+            }
+        }
+        slots.iter().for_each(|(core, at)| core.prefetch_version_words(&pin, *at));
+    }
+
+    /// The tablet, the page and the position of the slot of an element, which has the slot still. So its generation, which may be a cache miss,
+    /// is not compared.
+    fn own_slot(&self, element: ElementId) -> (&Tablet, &PageCore, SlotPosition) {
+        let position = SlotPosition::of(element);
+        let PageName { tablet, kind, number } = position.page;
+        let tablet = self.tablet(tablet).expect("an element is in a tablet");
+        let core = page_core(tablet, kind, number as usize).expect("an element has a slot on a page");
+        debug_assert_eq!(core.generation(position.offset), position.generation, "another element has the slot");
+        (tablet, core, position)
+    }
+
     /// Gives a slot to the account of free slots.
     fn recycle_slot(&self, element: ElementId) {
-        let slot = self.slot(element).expect("a slot is freed once a generation");
+        // A slot is freed once a generation.
+        let (tablet, core, SlotPosition { page: PageName { kind, number, .. }, offset, .. }) = self.own_slot(element);
         let pin = epoch::pin();
         // STORE-35: the begin word is NEVER since the element was taken apart, or because it never began.
-        slot.core.versions(&pin, &self.memory)[slot.at].end.store(NEVER, Ordering::Release);
-        let (kind, number, counter) = match element {
-            ElementId::Vertex(id) => (ElementKind::Vertex, id.page(), &self.reclaimed.vertices),
-            ElementId::Edge(id) => (ElementKind::Edge, id.page(), &self.reclaimed.edges),
+        core.versions(&pin, &self.memory)[offset].end.store(NEVER, Ordering::Release);
+        let counter = match kind {
+            ElementKind::Vertex => &self.reclaimed.vertices,
+            ElementKind::Edge => &self.reclaimed.edges,
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        let position = PagePosition { number, tablet: slot.tablet.id };
-        let page = SlotPage { kind, position, core: slot.core };
-        self.cursor(slot.tablet, kind, slot.core.label).free.give(page, slot.at);
-        slot.tablet.note_free_slots();
+        let position = PagePosition { number: number as usize, tablet: tablet.id };
+        self.cursor(tablet, kind, core.label).free.give_last(SlotPage { kind, position, core }, element);
+        tablet.note_free_slots();
     }
 
     // --- Tasks of tablets ---------------------------------------------------------------------------
@@ -548,17 +576,15 @@ impl Store {
 
     /// Releases a reference of each edge: its cell has left a list, or its columns were cleared (STORE-18).
     pub(crate) fn release_reference(&self, edges: &[EdgeId], garbage: &mut Vec<Garbage>) {
-        let pin = epoch::pin();
-        for (at, &edge) in edges.iter().enumerate() {
-            if let Some((_, page)) = edges.get(at + RELEASES_AHEAD).and_then(|ahead| self.edge_page(*ahead)) {
-                page.prefetch_references(edges[at + RELEASES_AHEAD].offset(), &pin);
-            }
-            // The edge has its slot until the last release.
-            if let Some((_, page)) = self.edge_page(edge)
-                && page.release_reference(edge.offset(), &self.memory, &pin)
-            {
-                garbage.push(Garbage::Slot(ElementId::Edge(edge)));
-            }
+        for group in edges.chunks(RELEASED_TOGETHER) {
+            // An edge has its slot until the last release.
+            let slots: SmallVec<[(&PageCore, usize, EdgeId); RELEASED_TOGETHER]> =
+                group.iter().map(|&edge| (self.own_slot(ElementId::Edge(edge)).1, edge.offset(), edge)).collect();
+            slots.iter().for_each(|(core, ..)| core.prefetch());
+            slots.iter().for_each(|(core, at, _)| core.prefetch_generation(*at));
+            let is_last = |core: &PageCore, at| core.release_reference(at, &self.memory);
+            let released = slots.iter().filter(|(core, at, _)| is_last(core, *at));
+            garbage.extend(released.map(|(.., edge)| Garbage::Slot(ElementId::Edge(*edge))));
         }
     }
 }

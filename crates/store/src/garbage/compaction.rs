@@ -323,6 +323,7 @@ impl Compaction<'_> {
         // Changes that come from here on count for the next compaction.
         table.changes.restart();
         draft.slots.extend(table.descriptors.slots(pin));
+        table.prefetch_names(pin);
         for first in (0..draft.slots.len()).step_by(GROUP) {
             let group = first..draft.slots.len().min(first + GROUP);
             self.prefetch(&draft.slots[group.clone()], pin);

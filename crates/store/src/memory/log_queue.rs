@@ -32,9 +32,8 @@ const SMALL_MAX: usize = 256;
 const UNREPORTED_MAX: usize = 256;
 /// From this backlog in all shards on, committers do not keep up with their own garbage, so a collector helps.
 pub(crate) const BEHIND_WRITES: usize = 1 << 13;
-/// Writes in a shard that are worth a sweep by its thread. A sweep of this size leaves most of the thread's cache to
-/// transactions.
-const SWEEP_WRITES: usize = 256;
+/// Writes in a shard that are worth a sweep by its thread. While so many come in, what they have touched stays in the core's own caches.
+const SWEEP_WRITES: usize = 64;
 /// The most writes that a sweep takes: twice as many as come in between two sweeps. More may wait after an old snapshot
 /// has ended.
 const SWEEP_WRITES_MAX: usize = 2 * SWEEP_WRITES;

@@ -7,6 +7,8 @@
 //! A page that transactions write to has *version words*, two a slot. They are transient: freezing (`freeze`) takes
 //! them away.
 //!
+//! - **STORE-18.** An edge's slot has three references: its cells in two lists, and its columns. The slot is given back
+//!   when all are released. A cell counts as released when no layout that a cursor can reach holds it.
 //! - **STORE-20.** A page without version words has elements that all snapshots see in its first `clean` slots, except
 //!   the slots in its set of free slots, and no other elements.
 //! - **STORE-23.** An id is given once. The generation of a slot goes up before the slot's next element begins. A slot
@@ -24,7 +26,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use mangrove_graph::{KeyId, LabelSetId, UserId};
 use mangrove_reclaim::sync::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
-use mangrove_reclaim::{AppendMap, EpochCell, EpochSlice, Pin, epoch};
+use mangrove_reclaim::{AppendMap, EpochCell, EpochSlice, OnceSlice, Pin, epoch};
 
 use crate::cell::column::Column;
 use crate::cell::{Content, RawCell, ValueRegion};
@@ -34,23 +36,36 @@ use crate::version::{BASE_TS, NEVER, Snapshot, VersionPair, visible};
 
 pub(crate) use mangrove_graph::{GENERATION_MAX, GENERATION_SHIFT, PAGE_SLOTS};
 
-/// The parts that pages of vertices and of edges share. Invariants: STORE-20, STORE-23, STORE-26.
+/// The parts that pages of vertices and of edges share. Invariants: STORE-18, STORE-20, STORE-23, STORE-26.
 ///
-/// What leads to the versions of an element is in the first 64 bytes, because to find them is mostly a cache miss. What each commit writes
-/// comes after them, so that the processors do not take these bytes from one another. A page begins with its core, and allocators mostly
-/// put something as large as a page at the beginning of a cache line.
+/// A page's record is read for nearly every element, and those of a large graph together are larger than a processor's caches. So its fields
+/// are grouped by cache line. The record begins 16 bytes before the core, with what a kind of page has for itself:
+///
+/// | line | fields | written by |
+/// |---|---|---|
+/// | first | what leads to the versions and the generation of an element, and to the ends of an edge | few |
+/// | second | what each commit counts or notes, and what leads to chosen ids | commits |
+/// | third and later | columns, one a line | few |
+///
+/// So processors do not take the first line from one another. All of a page with one key is in its first four lines.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct PageCore {
     versions: EpochSlice<VersionPair>,
-    generations: OnceLock<Box<[AtomicU16]>>,
+    /// By slot: its generation, and the references of an ended edge that are released ([`RELEASED_SHIFT`]). Made when a slot is used again, or
+    /// with the first release.
+    generations: OnceSlice<AtomicU16>,
+    /// The free slots when the page was last frozen, if there were any.
+    free_slots: EpochCell<SlotSet>,
     capacity: u32,
     /// The label set of every element of the page.
     pub(crate) label: LabelSetId,
-    /// The free slots when the page was last frozen, if there were any.
-    free_slots: EpochCell<SlotSet>,
     /// The page was loaded in bulk: no writer reserves slots here.
     sealed: bool,
+    /// True while the page is in its tablet's list of pages to be frozen.
+    is_listed: AtomicBool,
+    /// True if a slot has had more than one element.
+    is_reused: AtomicBool,
     /// How many slots from the front STORE-20 is about. Read only while there are no version words.
     clean: AtomicU32,
     /// How many slots were ever reserved. It may exceed the capacity while writers find the page full.
@@ -59,17 +74,23 @@ pub(crate) struct PageCore {
     live: AtomicI64,
     /// The timestamp of the last commit that changed an element, its id or a property (STORE-26).
     changed: AtomicU64,
+    /// Most pages have none.
+    ids: OnceLock<Box<Column>>,
+    columns: AppendMap<Column>,
     /// The value of `changed` when a collector last walked over the page.
     seen_change: AtomicU64,
-    /// True while the page is in its tablet's list of pages to be frozen.
-    is_listed: AtomicBool,
-    ids: OnceLock<Column>,
-    columns: AppendMap<Column>,
 }
 
+/// Where the fields of a core begin that a page's record has in its second cache line, if the record begins 16 bytes before the core.
 #[cfg(not(feature = "model"))]
-#[cfg(not(feature = "model"))]
-const _: () = assert!(std::mem::offset_of!(PageCore, used) == 64, "what commits write comes after the first 64 bytes");
+pub(crate) const SECOND_LINE: usize = std::mem::offset_of!(PageCore, sealed);
+
+/// The number of released references (STORE-18) is above a slot's generation, which has 10 bits.
+const RELEASED_SHIFT: u32 = 12;
+const GENERATION_MASK: u16 = (1 << RELEASED_SHIFT) - 1;
+const _: () = assert!(GENERATION_MAX <= GENERATION_MASK);
+/// The references of an edge's slot: two cells of lists, and the columns.
+const REFERENCES: u16 = 3;
 
 impl PageCore {
     /// Makes a page that transactions write to.
@@ -91,9 +112,10 @@ impl PageCore {
             changed: AtomicU64::new(BASE_TS),
             seen_change: AtomicU64::new(BASE_TS),
             is_listed: AtomicBool::new(false),
+            is_reused: AtomicBool::new(false),
             versions: EpochSlice::empty(capacity as usize),
             free_slots: EpochCell::default(),
-            generations: OnceLock::new(),
+            generations: OnceSlice::empty(capacity),
             ids: OnceLock::new(),
             columns: AppendMap::default(),
         }
@@ -273,6 +295,26 @@ impl PageCore {
         mangrove_reclaim::prefetch::prefetch(&self.versions);
     }
 
+    /// Starts loading what each commit counts or notes.
+    #[inline]
+    pub(crate) fn prefetch_counters(&self) {
+        mangrove_reclaim::prefetch::prefetch(&self.sealed);
+    }
+
+    /// Starts loading the first column, and the entry after it, where a look at all columns of a page with one key ends.
+    #[inline]
+    pub(crate) fn prefetch_first_column(&self) {
+        self.columns.prefetch(2);
+    }
+
+    /// Starts loading the generation of a slot.
+    #[inline]
+    pub(crate) fn prefetch_generation(&self, at: usize) {
+        if let Some(generation) = self.generations.get().and_then(|generations| generations.get(at)) {
+            mangrove_reclaim::prefetch::prefetch(generation);
+        }
+    }
+
     /// Starts loading the version words of a slot.
     #[inline]
     pub(crate) fn prefetch_version_words(&self, pin: &Pin, at: usize) {
@@ -285,9 +327,7 @@ impl PageCore {
     #[inline]
     pub(crate) fn prefetch_version(&self, pin: &Pin, at: usize) {
         self.prefetch_version_words(pin, at);
-        if let Some(generation) = self.generations.get().and_then(|generations| generations.get(at)) {
-            mangrove_reclaim::prefetch::prefetch(generation);
-        }
+        self.prefetch_generation(at);
     }
 
     // --- Generations --------------------------------------------------------------------------------
@@ -296,7 +336,7 @@ impl PageCore {
     #[inline]
     pub(crate) fn generation(&self, at: usize) -> u16 {
         // Acquire: its partner is the Release in `next_generation`.
-        self.generations.get().map_or(0, |generations| generations[at].load(Ordering::Acquire))
+        self.generations.get().map_or(0, |generations| generations[at].load(Ordering::Acquire) & GENERATION_MASK)
     }
 
     /// Returns true if a slot has no generation left. When its element is gone, it stays empty (STORE-23).
@@ -307,8 +347,8 @@ impl PageCore {
     /// The generations of the first slots, or none if all slots are in their first.
     pub(crate) fn generations_of(&self, slots: usize, out: &mut Vec<u16>) {
         out.clear();
-        if let Some(generations) = self.generations.get() {
-            out.extend(generations[..slots].iter().map(|generation| generation.load(Ordering::Acquire)));
+        if !self.is_first_generation() {
+            out.extend((0..slots).map(|at| self.generation(at)));
         }
     }
 
@@ -322,25 +362,51 @@ impl PageCore {
     /// Returns true if all slots are in their first generation.
     #[inline]
     pub(crate) fn is_first_generation(&self) -> bool {
-        self.generations.get().is_none()
+        // Acquire: its partner is the Release in `reuse`.
+        self.generations.get().is_none() || !self.is_reused.load(Ordering::Acquire)
     }
 
     /// Begins the next generation of a slot that is used again, before its element begins (STORE-23).
     pub(crate) fn next_generation(&self, at: usize, memory: &Memory) -> u16 {
         let generations = self.generations_or_create(memory);
-        // The slot's next owner is the only thread here.
+        // The slot's next owner is the only thread here, and no reference is released before it has an element.
         let next = generations[at].load(Ordering::Relaxed) + 1;
         assert!(next <= GENERATION_MAX, "a slot whose generations are used up was handed out");
+        self.reuse();
         generations[at].store(next, Ordering::Release);
         next
     }
 
+    /// Notes that a slot is used again, before its generation goes up.
+    fn reuse(&self) {
+        // Read first, since most slots of a page are used again after one has been.
+        if !self.is_reused.load(Ordering::Relaxed) {
+            self.is_reused.store(true, Ordering::Release);
+        }
+    }
+
     fn generations_or_create(&self, memory: &Memory) -> &[AtomicU16] {
-        self.generations.get_or_init(|| {
-            let zeros: Box<[AtomicU16]> = (0..self.capacity).map(|_| AtomicU16::new(0)).collect();
-            memory.add(RecordKind::Version, size_of_val(&*zeros));
-            zeros
-        })
+        let zeros = || (0..self.capacity).map(|_| AtomicU16::new(0)).collect();
+        let (generations, is_new) = self.generations.get_or_init(zeros);
+        if is_new {
+            memory.add(RecordKind::Version, size_of_val(generations));
+        }
+        generations
+    }
+
+    /// Releases one reference of an ended edge. Returns true if it was the last, so that the slot may be given back
+    /// (STORE-18).
+    pub(crate) fn release_reference(&self, at: usize, memory: &Memory) -> bool {
+        let generation = &self.generations_or_create(memory)[at];
+        // Acquire and Release: the thread with the last release gives back what the others have let go.
+        let count = (generation.fetch_add(1 << RELEASED_SHIFT, Ordering::AcqRel) >> RELEASED_SHIFT) + 1;
+        assert!(count <= REFERENCES, "slot {at} was released {count} times");
+        let is_last = count == REFERENCES;
+        if is_last {
+            // For the next element. No other thread has a reference left.
+            generation.fetch_sub(REFERENCES << RELEASED_SHIFT, Ordering::Relaxed);
+        }
+        is_last
     }
 
     /// Counts elements that a commit added and removed, after the commit was noted ([`PageCore::note_change`]).
@@ -416,6 +482,7 @@ impl PageCore {
     /// Sets the generation of a slot of a page that is not published.
     pub(crate) fn set_generation(&self, at: usize, generation: u16, memory: &Memory) {
         if generation > 0 || !self.is_first_generation() {
+            self.reuse();
             self.generations_or_create(memory)[at].store(generation, Ordering::Release);
         }
     }
@@ -441,14 +508,17 @@ impl PageCore {
         self.columns.iter().map(|(key, column)| (KeyId(key), column))
     }
 
-    fn ids_or_create(&self) -> &Column {
-        self.ids.get_or_init(|| Column::new(self.capacity()))
+    fn ids_or_create(&self, memory: &Memory) -> &Column {
+        self.ids.get_or_init(|| {
+            memory.add(RecordKind::Column, size_of::<Column>());
+            Box::new(Column::new(self.capacity()))
+        })
     }
 
     /// Makes columns dense that a load will fill for most elements: chosen ids, and the values of some keys.
     pub(crate) fn expect_many(&self, ids: bool, keys: impl Iterator<Item = KeyId>, space: Space<'_>) {
         if ids {
-            self.ids_or_create().make_dense(space);
+            self.ids_or_create(space.memory).make_dense(space);
         }
         keys.for_each(|key| self.column_or_create(key, space.memory).make_dense(space));
     }
@@ -460,7 +530,7 @@ impl PageCore {
 
     /// As [`PageCore::set_user_id`], for an id that is encoded already.
     pub(crate) fn set_user_id_cell(&self, at: usize, cell: RawCell, space: Space<'_>) {
-        self.ids_or_create().set_in_place(at, cell, space);
+        self.ids_or_create(space.memory).set_in_place(at, cell, space);
     }
 
     /// The cell of the id that a user chose; absent if the id is automatic.
@@ -498,14 +568,51 @@ impl PageCore {
     }
 
     pub(crate) fn add_bytes(&self, add: &mut impl FnMut(RecordKind, usize)) {
-        let generations = self.generations.get().map_or(0, |generations| size_of_val(&**generations));
         let free_slots = if self.free_slots.is_some() { size_of::<SlotSet>() } else { 0 };
-        add(RecordKind::Version, self.versions.bytes() + free_slots + generations);
-        for column in self.ids.get().into_iter().chain(self.columns.iter().map(|(_, column)| column)) {
+        add(RecordKind::Version, self.versions.bytes() + free_slots + self.generations.bytes());
+        add(RecordKind::Column, self.ids.get().map_or(0, |ids| size_of_val(&**ids)));
+        for column in self.ids.get().map(|ids| &**ids).into_iter().chain(self.columns.iter().map(|(_, column)| column))
+        {
             let (values, heads) = column.bytes();
             add(RecordKind::Column, values);
             add(RecordKind::Undo, heads);
         }
         add(RecordKind::Column, self.columns.bytes());
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_third_release_is_the_last_and_generations_do_not_see_any() {
+        let memory = Memory::new(u64::MAX);
+        let core = PageCore::clean(LabelSetId(0), 8);
+        let mut generations = Vec::new();
+        for generation in 0..5 {
+            assert_eq!([3, 4, 3].map(|at| core.release_reference(at, &memory)), [false; 3]);
+            core.generations_of(8, &mut generations);
+            assert_eq!((core.is_first_generation(), generations.is_empty()), (generation == 0, generation == 0));
+            assert_eq!([3, 4].map(|at| core.generation(at)), [generation; 2]);
+            assert!(core.release_reference(3, &memory));
+            assert_eq!([4, 4].map(|at| core.release_reference(at, &memory)), [false, true]);
+            assert_eq!([3, 4].map(|at| core.next_generation(at, &memory)), [generation + 1; 2]);
+        }
+        core.generations_of(5, &mut generations);
+        assert_eq!(generations, [0, 0, 0, 5, 5]);
+        core.set_generation(7, GENERATION_MAX, &memory);
+        assert!(!core.release_reference(7, &memory) && core.is_used_up(7) && !core.is_used_up(3));
+        let (mut counted, expected) = (0, memory.report().total_bytes());
+        core.add_bytes(&mut |_, bytes| counted += bytes as u64);
+        assert_eq!((counted, expected), (16, 16), "two bytes a slot");
+    }
+
+    #[test]
+    #[should_panic(expected = "slot 2 was released 4 times")]
+    fn a_fourth_release_is_a_mistake() {
+        let (core, memory) = (PageCore::clean(LabelSetId(0), 8), Memory::new(u64::MAX));
+        core.generations_or_create(&memory)[2].store(REFERENCES << RELEASED_SHIFT, Ordering::Relaxed);
+        core.release_reference(2, &memory);
     }
 }

@@ -1,4 +1,4 @@
-//! Pages of edges: a [`PageCore`], the ends of each edge, and the reference counts of ended edges.
+//! Pages of edges: a [`PageCore`], and the ends of each edge.
 //!
 //! The ends are an array of the page's slots. A frozen page with many free slots has them *packed*: only the ends of
 //! its elements, in the order of their slots, found by counting the elements before. They are unpacked before the first
@@ -9,9 +9,6 @@
 //! packed    set of slots 128 | elements before each word 2 x 16 | source 8, target 8      an element
 //! ```
 //!
-//! - **STORE-18.** An edge's slot has three references: its cells in two lists, and its columns. The slot is given back
-//!   when all are released. A cell counts as released when no layout that a cursor can reach holds it.
-//!
 //! One form of the ends is published before the other is taken away, so a reader finds one of the two, at the latest at
 //! its second look. Both have the same ends for every element that the reader may ask for. Ends are packed only while
 //! no writer owns a slot of the page (STORE-24), and are written only by a writer that owns one.
@@ -19,10 +16,12 @@
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{LabelSetId, VertexId};
-use mangrove_reclaim::sync::{AtomicU8, AtomicU64, spin_loop};
+use mangrove_reclaim::sync::{AtomicU64, spin_loop};
 use mangrove_reclaim::{EpochCell, EpochSlice, Pin, epoch};
 
 use crate::memory::{Garbage, Memory, RecordKind};
+#[cfg(not(feature = "model"))]
+use crate::page::SECOND_LINE;
 use crate::page::{PageCore, SlotSet};
 
 /// The ends of one slot.
@@ -82,18 +81,17 @@ impl PackedEnds {
 
 /// A page of edges with their ends.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(crate) struct EdgePage {
-    pub(crate) core: PageCore,
     /// The ends of all slots. These or `packed` exist. If both do, these are right.
     ends: EpochSlice<Ends>,
+    pub(crate) core: PageCore,
     packed: EpochCell<PackedEnds>,
-    /// How many references of an ended edge are released (STORE-18). Made with the first release.
-    released: EpochSlice<AtomicU8>,
 }
 
-/// The references of an edge's slot: two cells of lists, and the columns.
-const REFERENCES: u8 = 3;
+#[cfg(not(feature = "model"))]
+const _: () = assert!(std::mem::offset_of!(EdgePage, core) + SECOND_LINE == 64, "cache lines are as `PageCore` says");
+
 /// The ends of a frozen page are packed when at least one in this many of its slots is free.
 const PACKED_PART: usize = 8;
 
@@ -109,8 +107,7 @@ impl EdgePage {
     }
 
     fn with_core(core: PageCore, memory: &Memory) -> Self {
-        let (ends, released) = (EpochSlice::empty(core.capacity()), EpochSlice::empty(core.capacity()));
-        let page = EdgePage { ends, packed: EpochCell::default(), core, released };
+        let page = EdgePage { ends: EpochSlice::empty(core.capacity()), core, packed: EpochCell::default() };
         memory.add(RecordKind::EdgePage, size_of::<EdgePage>());
         page.unpacked(&epoch::pin(), memory);
         page
@@ -120,36 +117,7 @@ impl EdgePage {
     fn own_bytes(&self) -> usize {
         let pin = epoch::pin();
         let packed = self.packed.get(&pin).map_or(0, PackedEnds::bytes);
-        size_of::<EdgePage>() + self.ends.bytes() + packed + self.released.bytes()
-    }
-
-    // --- Reference counts ---------------------------------------------------------------------------
-
-    /// Starts loading the count that [`EdgePage::release_reference`] changes.
-    #[inline]
-    pub(crate) fn prefetch_references(&self, at: usize, pin: &Pin) {
-        if let Some(released) = self.released.get(pin) {
-            mangrove_reclaim::prefetch::prefetch(&released[at]);
-        }
-    }
-
-    /// Releases one reference of an ended edge. Returns true if it was the last, so that the slot may be given back
-    /// (STORE-18).
-    pub(crate) fn release_reference(&self, at: usize, memory: &Memory, pin: &Pin) -> bool {
-        let capacity = self.core.capacity();
-        let (released, is_new) = self.released.get_or_init(pin, || (0..capacity).map(|_| AtomicU8::new(0)).collect());
-        if is_new {
-            memory.add(RecordKind::EdgePage, size_of_val(released));
-        }
-        // Acquire and Release: the thread with the last release gives back what the others have let go.
-        let count = released[at].fetch_add(1, Ordering::AcqRel) + 1;
-        assert!(count <= REFERENCES, "slot {at} was released {count} times");
-        let is_last = count == REFERENCES;
-        if is_last {
-            // For the next element. No other thread has a reference left.
-            released[at].store(0, Ordering::Relaxed);
-        }
-        is_last
+        size_of::<EdgePage>() + self.ends.bytes() + packed
     }
 
     // --- Ends ---------------------------------------------------------------------------------------
@@ -208,15 +176,10 @@ impl EdgePage {
         }
     }
 
-    /// Gives up the memory that a frozen page does not need: reference counts, and the ends of free slots. The caller
+    /// Gives up the memory that a frozen page does not need: the ends of free slots. The caller
     /// is a collector that has withdrawn the page's free slots and closed its end words. So no edge here has ended, and
     /// none begins or ends meanwhile (STORE-21, STORE-24).
     pub(crate) fn shrink(&self, free_slots: Option<&SlotSet>, memory: &Memory, garbage: &mut Vec<Garbage>, pin: &Pin) {
-        let released = self.released.bytes();
-        if released > 0 {
-            memory.remove(RecordKind::EdgePage, released);
-            garbage.extend(self.released.take().map(Garbage::Box));
-        }
         let slots: SlotSet =
             (0..self.core.used()).filter(|&at| free_slots.is_none_or(|free_slots| !free_slots.contains(at))).collect();
         let free = free_slots.map_or(0, SlotSet::len);
@@ -269,7 +232,6 @@ mod tests {
         let is_free = |at: &usize| at % 3 == 1 || *at > 900;
         let free_slots: SlotSet = (0..1_024).filter(is_free).collect();
         let mut garbage = Vec::new();
-        assert!(!page.release_reference(5, &memory, &pin));
         let before = memory.report().total_bytes();
         page.shrink(Some(&free_slots), &memory, &mut garbage, &pin);
         assert!(memory.report().total_bytes() < before);

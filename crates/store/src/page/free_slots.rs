@@ -25,12 +25,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{EdgeId, ElementKind, TabletId, VertexId};
+use mangrove_graph::{EdgeId, ElementId, ElementKind, GENERATION_MAX, TabletId, VertexId};
 use mangrove_locks::rank;
 use mangrove_reclaim::sync::{AtomicU64, Mutex};
 use mangrove_reclaim::{Pin, epoch};
 
-use crate::page::{PAGE_SLOTS, PageCore, SlotSet};
+use crate::page::{PAGE_SLOTS, PageCore, SlotPosition, SlotSet};
 
 /// A page of a label set. The order is by number, lowest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -175,10 +175,17 @@ impl FreeSlots {
     /// Gives back a slot that has neither an element nor an owner. A slot whose generations are used up is only
     /// counted.
     pub(crate) fn give(&self, page: SlotPage<'_>, at: usize) {
+        self.give_last(page, ElementId::from_bits(page.kind, page.last_id(at)));
+    }
+
+    /// As [`FreeSlots::give`], for the slot that this element had last.
+    pub(crate) fn give_last(&self, page: SlotPage<'_>, last: ElementId) {
+        let SlotPosition { offset: at, generation, .. } = SlotPosition::of(last);
         assert!(at < page.core.used(), "slot {at} of {:?} was never handed out", page.position);
         debug_assert!(page.core.is_vacant(at), "slot {at} of {:?} is given back with an element", page.position);
-        match page.core.is_used_up(at) {
-            false => self.give_id(page.position, page.last_id(at), |_| page.frozen_ids()),
+        debug_assert_eq!(last.to_bits(), page.last_id(at), "another element had the slot last");
+        match generation == GENERATION_MAX {
+            false => self.give_id(page.position, last.to_bits(), |_| page.frozen_ids()),
             true => self.use_up(page.position, |_| page.frozen_ids()),
         }
     }

@@ -11,6 +11,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crossbeam_utils::CachePadded;
 use mangrove_graph::{Direction, LabelSetId, ListChange, ListChangeKind};
 use mangrove_reclaim::AppendMap;
 use mangrove_reclaim::sync::AtomicU64;
@@ -18,6 +19,8 @@ use mangrove_reclaim::sync::AtomicU64;
 use crate::adjacency::AdjacencyTable;
 use crate::memory::{Memory, RecordKind};
 use crate::page::PageCore;
+#[cfg(not(feature = "model"))]
+use crate::page::SECOND_LINE;
 use crate::page::list_log::ListLog;
 use crate::sizes::StoreSizes;
 use crate::version::BASE_TS;
@@ -26,15 +29,20 @@ use crate::version::BASE_TS;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct VertexPage {
+    /// Puts the fields of the core into the cache lines that [`PageCore`] says.
+    _before: [u64; 2],
     pub(crate) core: PageCore,
-    outgoing: AppendMap<AdjacencyTable>,
-    incoming: AppendMap<AdjacencyTable>,
     /// The timestamp of the last commit that changed the set of vertices, or a list of one of them (STORE-37).
     lists_changed: AtomicU64,
     /// The timestamp of the last commit that wrote a property of an edge in a list, if commits note that (`list_log`).
     edges_written: AtomicU64,
     log: ListLog,
+    outgoing: CachePadded<AppendMap<AdjacencyTable>>,
+    incoming: CachePadded<AppendMap<AdjacencyTable>>,
 }
+
+#[cfg(not(feature = "model"))]
+const _: () = assert!(std::mem::offset_of!(VertexPage, core) + SECOND_LINE == 64, "cache lines are as `PageCore` says");
 
 impl VertexPage {
     /// Makes a page that transactions write to.
@@ -50,12 +58,13 @@ impl VertexPage {
     fn with_core(core: PageCore, memory: &Memory) -> Self {
         memory.add(RecordKind::VertexPage, size_of::<VertexPage>());
         VertexPage {
+            _before: [0; 2],
             core,
-            outgoing: AppendMap::default(),
-            incoming: AppendMap::default(),
             lists_changed: AtomicU64::new(BASE_TS),
             edges_written: AtomicU64::new(BASE_TS),
             log: ListLog::default(),
+            outgoing: CachePadded::default(),
+            incoming: CachePadded::default(),
         }
     }
 

@@ -87,7 +87,7 @@ impl Writer<'_> {
         cells.iter().for_each(|&(_, edge)| self.store.prefetch_edge_page(edge));
         for &(_, edge) in cells {
             self.store.prefetch_edge(edge, &self.pin);
-            self.store.prefetch_edge_properties(edge, &self.pin);
+            self.store.prefetch_edge_properties(edge);
         }
         for &(neighbor, edge) in cells {
             let Some(core) = self.store.edge_core(edge) else { continue };
@@ -154,7 +154,7 @@ impl Writer<'_> {
         let element = ElementId::Edge(id);
         self.store.prefetch_edge_page(id);
         self.store.prefetch_edge(id, &self.pin);
-        self.store.prefetch_edge_properties(id, &self.pin);
+        self.store.prefetch_edge_properties(id);
         let Some((_, page)) = self.store.edge_page(id) else { return Ok(()) };
         if !page.core.visible(id.offset(), &self.snapshot) {
             return Ok(());
