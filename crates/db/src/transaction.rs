@@ -459,7 +459,7 @@ impl Transaction {
 
     /// Deletes edges.
     pub fn delete_edges(&self, edges: &[EdgeId]) -> Result<()> {
-        self.write(|transaction| transaction.delete_edges(edges))
+        self.write(|transaction| edges.iter().try_for_each(|e| transaction.delete_edge(*e)))
     }
 
     /// Runs a typed write as one statement. The next read sees it.

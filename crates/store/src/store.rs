@@ -307,7 +307,7 @@ impl Store {
 
     /// Starts loading what leads to an edge on its page: the first step to what the next two functions load.
     #[inline]
-    pub fn prefetch_edge_page(&self, id: EdgeId) {
+    pub(crate) fn prefetch_edge_page(&self, id: EdgeId) {
         if let Some(page) = self.page_of_edge_id(id) {
             page.core.prefetch();
             page.core.prefetch_counters();

@@ -35,9 +35,6 @@ use crate::status::{EntryId, Registration, Status};
 use crate::sync::{AtomicBool, AtomicU16, AtomicU64, Mutex, Ordering};
 use crate::validation::abort_error;
 
-/// How many edges are loaded ahead together.
-const LOADED_TOGETHER: usize = 16;
-
 /// The result of a commit, in numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommitInfo {
@@ -640,15 +637,6 @@ impl Transaction {
     pub fn delete_edge(&self, edge: EdgeId) -> Result<()> {
         let looks = |add: &mut dyn FnMut(Item)| add(Item::existence(ElementId::Edge(edge)));
         self.write(|writer| writer.delete_edge(edge), looks)
-    }
-
-    /// Deletes edges, one after the other, as [`Transaction::delete_edge`] does.
-    pub fn delete_edges(&self, edges: &[EdgeId]) -> Result<()> {
-        for group in edges.chunks(LOADED_TOGETHER) {
-            group.iter().for_each(|edge| self.store().prefetch_edge_page(*edge));
-            group.iter().try_for_each(|edge| self.delete_edge(*edge))?;
-        }
-        Ok(())
     }
 
     /// Redoes the after-images of the commit that this transaction stands for ([`Writer::redo`]).

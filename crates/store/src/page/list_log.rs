@@ -24,6 +24,8 @@ use crate::memory::{Memory, RecordKind};
 
 /// Entries of a log at least.
 const ENTRIES_MIN: usize = 64;
+/// An entry so many after the next one begins in the next cache line or the one after it.
+const ENTRIES_AHEAD: usize = 3;
 
 /// A change, and the timestamp of its commit.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +69,8 @@ impl ListLog {
         }
         let before = log.bytes();
         log.entries.push(Entry { ts, change });
+        // The line that one of the next calls fills. It was last used as long ago as the log has room.
+        log.entries.spare_capacity_mut().get(ENTRIES_AHEAD).into_iter().for_each(mangrove_reclaim::prefetch::prefetch);
         if log.bytes() != before {
             memory.resize(RecordKind::ListLog, before, log.bytes());
             // A graph that is at its limit needs its memory for elements.
