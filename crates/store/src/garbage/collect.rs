@@ -254,7 +254,7 @@ impl Store {
         slots.iter().for_each(|(core, at)| core.prefetch_version_words(&pin, *at));
     }
 
-    /// The tablet, the page and the position of the slot of an element, which has the slot still. So its generation, which may be a cache miss,
+    /// The tablet, the page and the position of the slot of an element that still has its slot. So its generation, which may be a cache miss,
     /// is not compared.
     fn own_slot(&self, element: ElementId) -> (&Tablet, &PageCore, SlotPosition) {
         let position = SlotPosition::of(element);

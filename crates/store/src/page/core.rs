@@ -47,7 +47,7 @@ pub(crate) use mangrove_graph::{GENERATION_MAX, GENERATION_SHIFT, PAGE_SLOTS};
 /// | second | what each commit counts or notes, and what leads to chosen ids | commits |
 /// | third and later | columns, one a line | few |
 ///
-/// So processors do not take the first line from one another. All of a page with one key is in its first four lines.
+/// So processors do not take the first line from one another, and a page with one key uses four lines.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct PageCore {
@@ -74,7 +74,7 @@ pub(crate) struct PageCore {
     live: AtomicI64,
     /// The timestamp of the last commit that changed an element, its id or a property (STORE-26).
     changed: AtomicU64,
-    /// Most pages have none.
+    /// The ids that users chose. Most pages have none, so it is a pointer.
     ids: OnceLock<Box<Column>>,
     columns: AppendMap<Column>,
     /// The value of `changed` when a collector last walked over the page.
@@ -301,7 +301,7 @@ impl PageCore {
         mangrove_reclaim::prefetch::prefetch(&self.sealed);
     }
 
-    /// Starts loading the first column, and the entry after it, where a look at all columns of a page with one key ends.
+    /// Starts loading the first column and the entry after it: there, a look at all columns of a page with one key ends.
     #[inline]
     pub(crate) fn prefetch_first_column(&self) {
         self.columns.prefetch(2);
