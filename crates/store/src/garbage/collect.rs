@@ -251,24 +251,24 @@ impl Store {
                 slots.push((core, position.offset));
             }
         }
-        slots.iter().for_each(|(core, at)| core.prefetch_version_words(&pin, *at));
+        slots.iter().for_each(|(core, at)| core.prefetch_version(&pin, *at));
     }
 
-    /// The tablet, the page and the position of the slot of an element that still has its slot. So its generation, which may be a cache miss,
-    /// is not compared.
+    /// The tablet, the page and the position of the slot of an element that still has its slot. The caller compares the generation once it is
+    /// loaded: here that would be a cache miss.
     fn own_slot(&self, element: ElementId) -> (&Tablet, &PageCore, SlotPosition) {
         let position = SlotPosition::of(element);
         let PageName { tablet, kind, number } = position.page;
         let tablet = self.tablet(tablet).expect("an element is in a tablet");
         let core = page_core(tablet, kind, number as usize).expect("an element has a slot on a page");
-        debug_assert_eq!(core.generation(position.offset), position.generation, "another element has the slot");
         (tablet, core, position)
     }
 
     /// Gives a slot to the account of free slots.
     fn recycle_slot(&self, element: ElementId) {
-        // A slot is freed once a generation.
-        let (tablet, core, SlotPosition { page: PageName { kind, number, .. }, offset, .. }) = self.own_slot(element);
+        let (tablet, core, SlotPosition { page, offset, generation }) = self.own_slot(element);
+        assert_eq!(core.generation(offset), generation, "the slot of {element:?} is freed once a generation");
+        let PageName { kind, number, .. } = page;
         let pin = epoch::pin();
         // STORE-35: the begin word is NEVER since the element was taken apart, or because it never began.
         core.versions(&pin, &self.memory)[offset].end.store(NEVER, Ordering::Release);
@@ -578,13 +578,15 @@ impl Store {
     pub(crate) fn release_reference(&self, edges: &[EdgeId], garbage: &mut Vec<Garbage>) {
         for group in edges.chunks(RELEASED_TOGETHER) {
             // An edge has its slot until the last release.
-            let slots: SmallVec<[(&PageCore, usize, EdgeId); RELEASED_TOGETHER]> =
-                group.iter().map(|&edge| (self.own_slot(ElementId::Edge(edge)).1, edge.offset(), edge)).collect();
-            slots.iter().for_each(|(core, ..)| core.prefetch());
-            slots.iter().for_each(|(core, at, _)| core.prefetch_generation(*at));
-            let is_last = |core: &PageCore, at| core.release_reference(at, &self.memory);
-            let released = slots.iter().filter(|(core, at, _)| is_last(core, *at));
-            garbage.extend(released.map(|(.., edge)| Garbage::Slot(ElementId::Edge(*edge))));
+            let cores: SmallVec<[&PageCore; RELEASED_TOGETHER]> =
+                group.iter().map(|edge| self.own_slot(ElementId::Edge(*edge)).1).collect();
+            cores.iter().for_each(|core| core.prefetch());
+            cores.iter().zip(group).for_each(|(core, edge)| core.prefetch_generation(edge.offset()));
+            for (core, edge) in cores.iter().zip(group) {
+                if core.release_reference(edge.offset(), edge.generation(), &self.memory) {
+                    garbage.push(Garbage::Slot(ElementId::Edge(*edge)));
+                }
+            }
         }
     }
 }

@@ -18,8 +18,8 @@
 //!
 //! A writer reserves a slot by counting `used` up. The begin word stays `NEVER` until the writer has written the rest
 //! of the element; a reader that sees the claim sees the element. The column of chosen ids exists once an element of
-//! the page has a chosen id. Generations are kept once a slot has been used again; before that, every slot is in its
-//! first.
+//! the page has a chosen id. Generations are kept once a slot has been used again, or an edge has ended; before that,
+//! every slot is in its first.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -394,17 +394,19 @@ impl PageCore {
         generations
     }
 
-    /// Releases one reference of an ended edge. Returns true if it was the last, so that the slot may be given back
-    /// (STORE-18).
-    pub(crate) fn release_reference(&self, at: usize, memory: &Memory) -> bool {
-        let generation = &self.generations_or_create(memory)[at];
+    /// Releases one reference of an ended edge, the one of this generation. Returns true if it was the last, so that the
+    /// slot may be given back (STORE-18).
+    pub(crate) fn release_reference(&self, at: usize, generation: u16, memory: &Memory) -> bool {
+        let word = &self.generations_or_create(memory)[at];
         // Acquire and Release: the thread with the last release gives back what the others have let go.
-        let count = (generation.fetch_add(1 << RELEASED_SHIFT, Ordering::AcqRel) >> RELEASED_SHIFT) + 1;
+        let before = word.fetch_add(1 << RELEASED_SHIFT, Ordering::AcqRel);
+        assert_eq!(before & GENERATION_MASK, generation, "another edge has slot {at}");
+        let count = (before >> RELEASED_SHIFT) + 1;
         assert!(count <= REFERENCES, "slot {at} was released {count} times");
         let is_last = count == REFERENCES;
         if is_last {
             // For the next element. No other thread has a reference left.
-            generation.fetch_sub(REFERENCES << RELEASED_SHIFT, Ordering::Relaxed);
+            word.fetch_sub(REFERENCES << RELEASED_SHIFT, Ordering::Relaxed);
         }
         is_last
     }
@@ -591,18 +593,18 @@ mod tests {
         let core = PageCore::clean(LabelSetId(0), 8);
         let mut generations = Vec::new();
         for generation in 0..5 {
-            assert_eq!([3, 4, 3].map(|at| core.release_reference(at, &memory)), [false; 3]);
+            assert_eq!([3, 4, 3].map(|at| core.release_reference(at, generation, &memory)), [false; 3]);
             core.generations_of(8, &mut generations);
             assert_eq!((core.is_first_generation(), generations.is_empty()), (generation == 0, generation == 0));
             assert_eq!([3, 4].map(|at| core.generation(at)), [generation; 2]);
-            assert!(core.release_reference(3, &memory));
-            assert_eq!([4, 4].map(|at| core.release_reference(at, &memory)), [false, true]);
+            assert!(core.release_reference(3, generation, &memory));
+            assert_eq!([4, 4].map(|at| core.release_reference(at, generation, &memory)), [false, true]);
             assert_eq!([3, 4].map(|at| core.next_generation(at, &memory)), [generation + 1; 2]);
         }
         core.generations_of(5, &mut generations);
         assert_eq!(generations, [0, 0, 0, 5, 5]);
         core.set_generation(7, GENERATION_MAX, &memory);
-        assert!(!core.release_reference(7, &memory) && core.is_used_up(7) && !core.is_used_up(3));
+        assert!(!core.release_reference(7, GENERATION_MAX, &memory) && core.is_used_up(7) && !core.is_used_up(3));
         let (mut counted, expected) = (0, memory.report().total_bytes());
         core.add_bytes(&mut |_, bytes| counted += bytes as u64);
         assert_eq!((counted, expected), (16, 16), "two bytes a slot");
@@ -613,6 +615,6 @@ mod tests {
     fn a_fourth_release_is_a_mistake() {
         let (core, memory) = (PageCore::clean(LabelSetId(0), 8), Memory::new(u64::MAX));
         core.generations_or_create(&memory)[2].store(REFERENCES << RELEASED_SHIFT, Ordering::Relaxed);
-        core.release_reference(2, &memory);
+        core.release_reference(2, 0, &memory);
     }
 }
