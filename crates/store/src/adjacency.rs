@@ -93,7 +93,7 @@ use mangrove_reclaim::sync::AtomicU32;
 use mangrove_reclaim::{EpochCell, Pin, epoch};
 
 use crate::connections::{Connecting, NotedFacts};
-use crate::memory::{Garbage, RecordKind, Space};
+use crate::memory::{Garbage, Memory, RecordKind, Space};
 use crate::sizes::StoreSizes;
 
 use changes::{Change, Changes};
@@ -322,16 +322,14 @@ impl AdjacencyTable {
         if descriptor & HEADER == 0 {
             let layout_version = packed_layout(descriptor);
             let (neighbors, edges, suspects) = packed(self.block(layout_version, pin), packed_run(descriptor));
-            return List { neighbors, edges, suspects, tail_len: 0, layout_version, first_row: 0, tails, pin };
+            return List { neighbors, edges, suspects, tail_len: 0, layout_version, header: None, tails, pin };
         }
         let header = storage.header(descriptor, pin);
-        let layout_version = header.layout_version.load(Ordering::Relaxed);
+        let layout_version = header.layout_version();
         let block = header.own.get(pin).or_else(|| self.block(layout_version, pin));
         let (neighbors, edges, suspects) = packed(block, header.run());
-        // Acquire, before `first`: its partner is the Release in `append`.
-        let tail_len = header.count.load(Ordering::Acquire);
-        let first_row = header.first.load(Ordering::Acquire);
-        List { neighbors, edges, suspects, tail_len, layout_version, first_row, tails, pin }
+        let (tail_len, header) = (header.count(), Some(header));
+        List { neighbors, edges, suspects, tail_len, layout_version, header, tails, pin }
     }
 
     /// The block and the run of the packed part of the list that a descriptor describes; `None` if nothing is packed.
@@ -348,7 +346,7 @@ impl AdjacencyTable {
             (self.block(packed_layout(descriptor), pin), packed_run(descriptor))
         } else {
             let header = storage.header(descriptor, pin);
-            let of_table = || self.block(header.layout_version.load(Ordering::Relaxed), pin);
+            let of_table = || self.block(header.layout_version(), pin);
             (header.own.get(pin).or_else(of_table), header.run())
         };
         block.filter(|block| run.end <= block.neighbors.len()).map(|block| (block, run))
@@ -366,24 +364,56 @@ impl AdjacencyTable {
     pub(crate) fn append(
         &self,
         at: usize,
-        (neighbor, edge): (VertexId, EdgeId),
+        cell: (VertexId, EdgeId),
         connecting: &Connecting<'_>,
         storage: &ListStorage,
         space: Space<'_>,
         pin: &Pin,
     ) -> bool {
+        let mut made = None;
         loop {
-            let (descriptor, begins) = self.header_word(at, storage, space, pin);
+            let descriptor = self.descriptors.load(at, pin);
             // Before the cell is in the list (STORE-36).
-            connecting.note(!begins, &self.noted);
-            let header = storage.header(descriptor, pin);
-            let mut end = header.latch.lock();
-            // STORE-16: the header may have been replaced while this thread waited for the latch.
-            if same_header(self.descriptors.load(at, pin), descriptor) {
-                header.push(&mut end, (neighbor, edge), &storage.tails, space.memory, pin);
+            connecting.note(descriptor != 0, &self.noted);
+            if descriptor & HEADER != 0 {
+                if self.append_under_header(at, descriptor, cell, storage, space.memory, pin) {
+                    break;
+                }
+                continue;
+            }
+            let (index, header) = *made.get_or_insert_with(|| storage.new_header_with(cell, space.memory, pin));
+            header.set_packed(packed_run(descriptor), packed_layout(descriptor));
+            // The flags of the run go along: they hold wherever the run is named.
+            let named = HEADER | (descriptor & FLAGS) | index;
+            if self.descriptors.exchange(at, descriptor, named, space, pin).is_ok() {
                 return self.note(Change::Appended, storage);
             }
         }
+        if let Some((index, _)) = made {
+            // Another thread made one first. No thread has seen this one.
+            storage.free_blank_header(index);
+        }
+        self.note(Change::Appended, storage)
+    }
+
+    /// Adds an edge to a list with a header. Returns false if the list was replaced.
+    fn append_under_header(
+        &self,
+        at: usize,
+        descriptor: u64,
+        cell: (VertexId, EdgeId),
+        storage: &ListStorage,
+        memory: &Memory,
+        pin: &Pin,
+    ) -> bool {
+        let header = storage.header(descriptor, pin);
+        let mut appending = header.latch.lock();
+        // STORE-16: the header may have been replaced while this thread waited for the latch.
+        let is_current = same_header(self.descriptors.load(at, pin), descriptor);
+        if is_current {
+            header.push(&mut appending, cell, &storage.tails, memory, pin);
+        }
+        is_current
     }
 
     /// Names an edge whose end the caller has claimed, and marks its list (STORE-14, STORE-15). Returns as
@@ -460,34 +490,11 @@ impl AdjacencyTable {
         is_any
     }
 
-    /// The descriptor of a list with a header, which is made if there is none. Also returns true if this call has begun
-    /// the list, so that no other edge was in it: to one caller at most.
-    fn header_word(&self, at: usize, storage: &ListStorage, space: Space<'_>, pin: &Pin) -> (u64, bool) {
-        let mut descriptor = self.descriptors.load(at, pin);
-        if descriptor & HEADER != 0 {
-            return (descriptor, false);
-        }
-        let (index, header) = storage.new_header(space.memory, pin);
-        while descriptor & HEADER == 0 {
-            let run = packed_run(descriptor);
-            header.packed.store(((run.start as u64) << 32) | run.len() as u64, Ordering::Relaxed);
-            header.layout_version.store(packed_layout(descriptor), Ordering::Relaxed);
-            // The flags of the run go along: they hold wherever the run is named.
-            let made = HEADER | (descriptor & FLAGS) | index;
-            match self.descriptors.exchange(at, descriptor, made, space, pin) {
-                Ok(_) => return (made, descriptor == 0),
-                Err(current) => descriptor = current,
-            }
-        }
-        // Another thread made one first. No thread has seen this one.
-        storage.free_blank_header(index);
-        (descriptor, false)
-    }
-
     /// Gives the table its packed block: runs of `lengths` in the order of the page's slots. Only during a bulk load,
-    /// before any reader comes.
+    /// before any reader comes. `nth` is the number of the table among those that are loaded together.
     pub(crate) fn set_block(
         &self,
+        nth: usize,
         mut block: Block,
         lengths: &[u32],
         sizes: &StoreSizes,
@@ -516,7 +523,7 @@ impl AdjacencyTable {
                 _ if length <= sizes.run_max => packed_word(0, offset, len),
                 _ => {
                     let (index, header) = storage.new_header(space.memory, pin);
-                    header.packed.store((offset << 32) | len, Ordering::Relaxed);
+                    header.set_packed(offset as usize..(offset + len) as usize, 0);
                     HEADER | index
                 }
             };
@@ -525,7 +532,7 @@ impl AdjacencyTable {
         });
         self.descriptors.fill(count, words, space, pin);
         assert_eq!(offset, cells, "the runs fill their block");
-        self.changes.set_limit(lengths.len(), cells as usize);
+        self.changes.set_first_limit(nth, lengths.len(), cells as usize);
     }
 
     /// Takes back the headers of a packed table that no other thread has seen. The table can only be dropped.
@@ -563,7 +570,6 @@ mod tests {
     use super::*;
     use crate::connections::{ConnectionFacts, ListKind};
     use crate::memory::Limbo;
-    use crate::memory::Memory;
     use mangrove_graph::{Direction, LabelSetId, TabletId};
 
     fn vertex(n: u64) -> VertexId {
@@ -614,7 +620,7 @@ mod tests {
         let total: u32 = lengths.iter().sum();
         let cells: Vec<_> = (0..u64::from(total)).map(|n| (vertex(n), edge(n))).collect();
         let block = Block::of(&cells);
-        table.set_block(block, &lengths, &StoreSizes::default(), &storage, space);
+        table.set_block(0, block, &lengths, &StoreSizes::default(), &storage, space);
         let pin = epoch::pin();
         let slots = |at| table.list(at, &storage, &pin).cells().map(|(v, _)| v.slot()).collect::<Vec<_>>();
         assert_eq!(slots(0), [0, 1, 2]);

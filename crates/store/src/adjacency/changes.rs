@@ -76,6 +76,17 @@ impl Changes {
         self.limit.store(changes.saturating_mul(Self::ONE).max(self.limit_min.into()), Ordering::Relaxed);
     }
 
+    /// Sets the first limit of the `nth` of many tables that are loaded together: a part of the limit of a table with
+    /// this many lists and cells. The parts differ from table to table. With the same limit, a writer that changes all
+    /// tables alike would make all of them due at the same moment, again and again.
+    pub(crate) fn set_first_limit(&self, nth: usize, lists: usize, cells: usize) {
+        self.set_limit(lists, cells);
+        let limit = self.limit.load(Ordering::Relaxed);
+        // Numbers one after another become fractions of 2^32 that are spread evenly, however many there are.
+        let part = (u64::from(limit) * u64::from((nth as u32).reverse_bits())) >> u32::BITS;
+        self.limit.store((part as u32).max(self.limit_min.into()), Ordering::Relaxed);
+    }
+
     /// Adds lists that a compaction could not make clean.
     pub(crate) fn keep(&self, left: u32) {
         self.count.fetch_add(left * Self::ONE, Ordering::SeqCst);
@@ -101,5 +112,24 @@ impl Changes {
     /// Notes that the table left the list.
     pub(crate) fn delist(&self) {
         self.is_listed.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_that_are_loaded_together_become_due_one_after_another() {
+        let due_after = |nth: usize, lists: usize| {
+            let changes = Changes::new(100);
+            changes.set_first_limit(nth, lists, 16 * lists);
+            (1..).find(|_| changes.add(Change::Appended)).expect("it becomes due")
+        };
+        let mut all: Vec<usize> = (0..64).map(|nth| due_after(nth, 6_400)).collect();
+        all.sort_unstable();
+        assert!(all.windows(2).all(|two| two[1] - two[0] <= 100), "{all:?}");
+        assert!(all[0] >= 100 && all[63] <= 6_400 && all[63] >= 6_300, "{all:?}");
+        assert_eq!((0..64).map(|nth| due_after(nth, 50)).max(), Some(100), "no table is due earlier than a small one");
     }
 }

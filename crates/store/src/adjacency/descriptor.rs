@@ -10,6 +10,8 @@ pub(super) const DIRTY: u64 = 1 << 62;
 pub(super) const COMPACTING: u64 = 1 << 61;
 /// The flags of a descriptor; the other bits say where the list lies.
 pub(super) const FLAGS: u64 = DIRTY | COMPACTING;
+/// In a descriptor that a compaction has replaced and remembers: the header has no memory to be given up but its own.
+pub(super) const BARE: u64 = 1 << 48;
 pub(super) const HEADER_MASK: u64 = (1 << 48) - 1;
 const LENGTH_BITS: u32 = 16;
 const LENGTH_MASK: u64 = (1 << LENGTH_BITS) - 1;

@@ -1,16 +1,16 @@
 //! A list as a reader meets it: a packed run of a block, and a tail.
 //!
-//! A [`List`] is found under a pin and valid for as long as the pin. It borrows the run, and walks the rows of the tail
+//! A [`List`] is found under a pin and valid for as long as the pin. It borrows the run, and walks the cells of the tail
 //! up to the count that was loaded with the descriptor.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use mangrove_graph::{EdgeId, VertexId};
 use mangrove_reclaim::Pin;
 
 use super::ended::{Ended, EndedCell, Suspects};
-use crate::adjacency::tail::{FIRST_ROW, LAST_ROW, TailArena, TailCell};
+use super::storage::ListHeader;
+use super::tail::{FIRST_ROW, TailArena, TailCells};
 
 /// The packed runs of one table: two parallel arrays that never change after the block is published. Each run is sorted
 /// by neighbor, and parallel edges by edge.
@@ -65,7 +65,7 @@ pub(crate) struct List<'a> {
     pub(crate) tail_len: u64,
     /// A cursor goes on in a list of the same layout version as the one it was in.
     pub(crate) layout_version: u32,
-    pub(super) first_row: u64,
+    pub(super) header: Option<&'a ListHeader>,
     pub(super) tails: &'a TailArena,
     /// The pin that the list was found under.
     pub(super) pin: &'a Pin,
@@ -86,42 +86,14 @@ impl<'a> List<'a> {
     pub(crate) fn prefetch(&self) {
         prefetch_run(self.neighbors);
         self.suspects.prefetch();
-        if self.tail_len > 0 {
-            self.tails.row(self.first_row, FIRST_ROW, self.pin).iter().for_each(mangrove_reclaim::prefetch::prefetch);
+        if let Some(row) = self.header.map(ListHeader::first_row).filter(|row| *row != 0) {
+            self.tails.row(row, FIRST_ROW, self.pin).iter().for_each(mangrove_reclaim::prefetch::prefetch);
         }
     }
 
     /// The cells of the tail from a position on, as (position, neighbor, edge).
     pub(crate) fn tail(&self, from: u64) -> impl Iterator<Item = (u64, VertexId, EdgeId)> + use<'a> {
-        let (tails, pin, count) = (self.tails, self.pin, self.tail_len);
-        let (mut row, mut len, mut row_start) = (self.first_row, FIRST_ROW, 0);
-        let next_row = move |row: u64, len: u64| tails.row(row, len, pin)[0].neighbor.load(Ordering::Acquire);
-        while from < count && from - row_start >= len - 1 {
-            row = next_row(row, len);
-            row_start += len - 1;
-            len = (len * 2).min(LAST_ROW);
-        }
-        let mut cells: &'a [TailCell] = if from < count { tails.row(row, len, pin) } else { &[] };
-        let mut position = from;
-        std::iter::from_fn(move || {
-            if position >= count {
-                return None;
-            }
-            if position - row_start >= len - 1 {
-                row = next_row(row, len);
-                row_start += len - 1;
-                len = (len * 2).min(LAST_ROW);
-                cells = tails.row(row, len, pin);
-            }
-            let cell = &cells[(position - row_start) as usize + 1];
-            let item = (
-                position,
-                VertexId::from_bits(cell.neighbor.load(Ordering::Relaxed)),
-                EdgeId::from_bits(cell.edge.load(Ordering::Relaxed)),
-            );
-            position += 1;
-            Some(item)
-        })
+        TailCells::new(self.header, from, self.tail_len, self.tails, self.pin)
     }
 
     /// The packed cells from a position on, and whether they must be checked.

@@ -14,7 +14,7 @@ use mangrove_reclaim::Pin;
 use mangrove_reclaim::sync::{AtomicU64, Mutex};
 
 use super::descriptor::{
-    COMPACTING, DIRTY, HEADER, LAYOUT_VERSIONS, is_clean_run, packed_layout, packed_run, packed_word,
+    BARE, COMPACTING, DIRTY, HEADER, LAYOUT_VERSIONS, is_clean_run, packed_layout, packed_run, packed_word,
 };
 use super::{AdjacencyTable, BLOCKS, Block, EndedCell, EndedEdges, ListStorage};
 use crate::memory::{Garbage, Memory, RecordKind, Space};
@@ -132,15 +132,15 @@ impl AdjacencyTable {
             seen.new_layout,
             "a cursor tells the new list from the old one"
         );
-        let exchange = |current: u64, new: u64| {
+        let exchange = |current: u64, new: u64, note: u64| {
             // Before the replacement: a cursor that meets the new list finds the old one (STORE-17). The dirty bit goes
             // along, since a packed edge may have ended for the cursor.
-            remembered.store(current, Ordering::Release);
+            remembered.store(current | note, Ordering::Release);
             self.descriptors.exchange(seen.at, current, new, space, pin)
         };
         let mut is_dirty = false;
         if is_clean_run(current) {
-            if exchange(current, new).is_ok() {
+            if exchange(current, new, 0).is_ok() {
                 return true;
             }
             // A writer has marked the run, or given it a header. From here on, writers give late names.
@@ -152,26 +152,28 @@ impl AdjacencyTable {
                 is_dirty |= self.name(new, ended, storage, pin);
             });
         }
-        let mut exchange_named = |current: u64, new: u64| {
+        let mut exchange_named = |current: u64, new: u64, note: u64| {
             // Held until the list is replaced: a writer that gets the lock afterwards meets the new list.
             let mut names = storage.late_names.lock();
             let of_list = names.extract_if(.., |name| name.at == seen.at);
             of_list.for_each(|name| is_dirty |= self.name(new, name.ended, storage, pin));
-            exchange(current, if is_dirty { new | DIRTY } else { new }).map(|()| !is_dirty)
+            exchange(current, if is_dirty { new | DIRTY } else { new }, note).map(|()| !is_dirty)
         };
         while current & HEADER == 0 {
-            match exchange_named(current, new) {
+            match exchange_named(current, new, 0) {
                 Ok(is_clean) => return is_clean,
                 // A writer has marked the run, or given it a header, which names it until it is replaced.
                 Err(found) => current = found,
             }
         }
         let header = storage.header(current, pin);
-        let _end = header.latch.lock();
-        let is_longer = header.count.load(Ordering::Relaxed) > seen.tail_len;
+        let _appending = header.latch.lock();
+        let is_longer = header.count() > seen.tail_len;
         let new = if is_longer { self.carry_over(current, seen, new, storage, space.memory, pin) } else { new };
+        // The header stays as it is from here on. With the note, it is given up without another look at it.
+        let note = if header.is_bare(pin) { BARE } else { 0 };
         loop {
-            match exchange_named(current, new) {
+            match exchange_named(current, new, note) {
                 Ok(is_clean) => return is_clean && !is_longer,
                 Err(found) => current = found,
             }
@@ -184,18 +186,16 @@ impl AdjacencyTable {
         let new = match new & HEADER {
             0 => {
                 let (index, header) = storage.new_header(memory, pin);
-                let run = packed_run(new);
-                header.packed.store(((run.start as u64) << 32) | run.len() as u64, Ordering::Relaxed);
-                header.layout_version.store(seen.new_layout, Ordering::Relaxed);
+                header.set_packed(packed_run(new), seen.new_layout);
                 HEADER | index
             }
             _ => new,
         };
         let header = storage.header(new, pin);
         // Not waited for, since the old header's latch is held: no descriptor names this one yet.
-        let mut end = header.latch.try_lock().expect("a list that is not published is not contended");
+        let mut appending = header.latch.try_lock().expect("a list that is not published is not contended");
         for (_, neighbor, edge) in self.list_of(old, storage, pin).tail(seen.tail_len) {
-            header.push(&mut end, (neighbor, edge), &storage.tails, memory, pin);
+            header.push(&mut appending, (neighbor, edge), &storage.tails, memory, pin);
         }
         new
     }
@@ -224,35 +224,40 @@ impl AdjacencyTable {
     fn layout_of(&self, descriptor: u64, storage: &ListStorage, pin: &Pin) -> u32 {
         match descriptor & HEADER {
             0 => packed_layout(descriptor),
-            _ => storage.header(descriptor, pin).layout_version.load(Ordering::Relaxed),
+            _ => storage.header(descriptor, pin).layout_version(),
         }
     }
 
-    /// Gives up the blocks without lists, and the descriptors if there is no list at all. By a collector, while the
-    /// table has no previous layout.
+    /// Gives up the blocks that no list needs, and the descriptors if there is no list at all. By the collector that has
+    /// compacted the table last, while the table has no previous layout.
+    ///
+    /// Every list lies in the block of the last layout version, in a block of its own, or in none: the compaction has
+    /// replaced all others. So no list is looked at, which would be a cache miss for each header.
     pub(crate) fn retire_blocks(&self, storage: &ListStorage, garbage: &mut Vec<Garbage>, space: Space<'_>, pin: &Pin) {
-        let (mut needed, mut is_empty) = ([false; BLOCKS], true);
-        for at in self.descriptors.slots(pin) {
-            let descriptor = self.descriptor(at, pin);
-            is_empty &= descriptor == 0;
-            if descriptor & HEADER != 0 && storage.header(descriptor, pin).own.get(pin).is_some() {
-                continue;
+        let newest = self.layout_version.load(Ordering::Relaxed);
+        let is_empty = self.descriptors.slots(pin).all(|at| self.descriptor(at, pin) == 0);
+        debug_assert!(self.are_lists_of(newest, storage, pin), "a compaction replaces every list of an older layout");
+        for (entry, cell) in self.blocks.iter().enumerate() {
+            if is_empty || entry != newest as usize % BLOCKS {
+                if let Some(block) = cell.get(pin) {
+                    space.memory.remove(RecordKind::Block, block.bytes());
+                }
+                garbage.extend(cell.swap(None).map(Garbage::Box));
             }
-            let list = self.list_of(descriptor, storage, pin);
-            if !list.neighbors.is_empty() {
-                needed[list.layout_version as usize % BLOCKS] = true;
-            }
-        }
-        for (cell, _) in self.blocks.iter().zip(needed).filter(|(_, needed)| !needed) {
-            if let Some(block) = cell.get(pin) {
-                space.memory.remove(RecordKind::Block, block.bytes());
-            }
-            garbage.extend(cell.swap(None).map(Garbage::Box));
         }
         if is_empty {
             // A list that has come in the meantime keeps them.
             self.descriptors.empty(space, pin);
         }
+    }
+
+    /// Returns true if all lists with packed edges in blocks of the table are of this layout version.
+    fn are_lists_of(&self, layout_version: u32, storage: &ListStorage, pin: &Pin) -> bool {
+        self.descriptors.slots(pin).map(|at| self.descriptor(at, pin)).all(|descriptor| {
+            let is_apart = descriptor & HEADER != 0 && storage.header(descriptor, pin).own.get(pin).is_some();
+            let list = self.list_of(descriptor, storage, pin);
+            is_apart || list.neighbors.is_empty() || list.layout_version == layout_version
+        })
     }
 
     /// The descriptor of a new list: a run of the table's new block or of a block of its own, and a tail.
@@ -263,15 +268,14 @@ impl AdjacencyTable {
             return if len == 0 { 0 } else { packed_word(layout_version, run.start as u64, len) };
         }
         let (index, header) = storage.new_header(memory, pin);
-        header.packed.store(((run.start as u64) << 32) | len, Ordering::Relaxed);
-        header.layout_version.store(layout_version, Ordering::Relaxed);
+        header.set_packed(run, layout_version);
         if let Some(own) = own {
             memory.add(RecordKind::Block, own.bytes());
             assert!(header.own.swap(Some(own)).is_none(), "a blank header has no block");
         }
-        let mut end = header.latch.lock();
+        let mut appending = header.latch.lock();
         for &(neighbor, edge) in tail {
-            header.push(&mut end, (neighbor, edge), &storage.tails, memory, pin);
+            header.push(&mut appending, (neighbor, edge), &storage.tails, memory, pin);
         }
         HEADER | index
     }
@@ -280,11 +284,11 @@ impl AdjacencyTable {
     pub(crate) fn figures(&self, descriptor: u64, storage: &ListStorage, pin: &Pin) -> ListFigures {
         let header = storage.header(descriptor, pin);
         ListFigures {
-            layout_version: header.layout_version.load(Ordering::Relaxed),
+            layout_version: header.layout_version(),
             packed: header.run().len() as u64,
             is_apart: header.own.get(pin).is_some(),
-            tail: header.count.load(Ordering::Acquire),
-            ended: u64::from(header.ended.load(Ordering::Relaxed)),
+            tail: header.count(),
+            ended: header.ended().into(),
             is_dirty: descriptor & DIRTY != 0,
         }
     }

@@ -208,7 +208,7 @@ impl Packer<'_> {
         // Before the page is published (STORE-36).
         let kind = ListKind { vertices: page.core.label, direction: self.direction, edges: self.label };
         self.store.connections.add_and_note(kind, self.facts(lengths, cells), &table.noted);
-        table.set_block(block, lengths, &self.store.sizes, &tablet.lists, self.store.space());
+        table.set_block(index, block, lengths, &self.store.sizes, &tablet.lists, self.store.space());
     }
 }
 
