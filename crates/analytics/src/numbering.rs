@@ -97,6 +97,11 @@ impl Numbering {
         Ok(numbering)
     }
 
+    /// How many pages have ordinals.
+    pub(crate) fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
     /// Returns true if these are all pages, in the order of their ordinals.
     pub(crate) fn is_of_pages(&self, pages: &[VertexPage]) -> bool {
         self.pages.iter().eq(pages.iter().map(|page| &page.first))

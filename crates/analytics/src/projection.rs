@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mangrove_graph::{Draw, EdgeId, GraphView, Purpose, Result, VertexPage};
 use parking_lot::Mutex;
 
-use crate::amend::{self, Amender};
+use crate::amend::{Amender, PageChanges};
 use crate::choice::PART_WORK;
 pub use crate::choice::{Orientation, ProjectionOptions};
 use crate::numbering::{Numbering, SLOTS};
@@ -108,36 +108,37 @@ impl Projection {
         if pages.is_empty() {
             return Ok((self.clone(), refreshed));
         }
-        if refreshed.kept == 0 && !(self.numbering.is_of_pages(&pages) || self.knows_changes(&pages[0], view)?) {
+        let changes = self.changes_since(view)?;
+        if refreshed.kept == 0 && !(self.numbering.is_of_pages(&pages) || changes.is_some()) {
             // Positions in the order of ids again.
             let read = Projection::of(view, &self.options, team)?;
             return Ok((Arc::new(if self.is_reversed { read.reversed() } else { read }), refreshed));
         }
         let numbering = Numbering::of_pages(Some(&self.numbering), &pages)?;
         let old = Projection { numbering, commit: shown, ..(**self).clone() };
-        let (projection, amended) = old.with_pages(view, &pages, Some(self), team)?;
+        let old_and_changes = changes.as_ref().map(|changes| (&**self, changes));
+        let (projection, amended) = old.with_pages(view, &pages, old_and_changes, team)?;
         Ok((Arc::new(projection), Refreshed { read: refreshed.read - amended, amended, ..refreshed }))
     }
 
-    /// Reads these pages, all of which have ordinals, or amends those of `old`. Returns how many were amended, too.
+    /// Reads these pages, all of which have ordinals, or amends those of an old projection. Returns how many were amended, too.
     fn with_pages(
         mut self,
         view: &dyn GraphView,
         pages: &[VertexPage],
-        old: Option<&Projection>,
+        old: Option<(&Projection, &PageChanges)>,
         team: &Team,
     ) -> Result<(Self, usize)> {
         let reader = PageReader::new(view, &self.options, &self.numbering);
-        let old = old.and_then(|old| old.commit.map(|commit| (old, commit)));
         let (amenders, amended) = (Mutex::<Vec<Amender>>::default(), AtomicUsize::new(0));
         let directions = self.options.directions();
         team.begin_parts("projection", "pages");
         let budget = team.budget();
         let read = team.map_parts(pages.len(), |at| -> Result<_> {
             let page = match old {
-                Some((old, since)) => {
+                Some((old, changes)) => {
                     let mut amender = amenders.lock().pop().unwrap_or_default();
-                    let page = old.amended(&pages[at], view, since, &self.numbering, &mut amender)?;
+                    let page = old.amended(&pages[at], view, changes, &self.numbering, &mut amender)?;
                     amenders.lock().push(amender);
                     amended.fetch_add(usize::from(page.is_some()), Ordering::Relaxed);
                     page
@@ -173,10 +174,11 @@ impl Projection {
         Ok((self, amended.into_inner()))
     }
 
-    /// Returns true if the view knows what has changed in the lists of a page.
-    fn knows_changes(&self, page: &VertexPage, view: &dyn GraphView) -> Result<bool> {
-        let Some((ordinal, since)) = self.numbering.ordinal(page.first).zip(self.commit) else { return Ok(false) };
-        amend::list_changes(view, page, (&self.page_rows(ordinal), since), &self.options, &mut Vec::new())
+    /// What has changed since the commit of the projection, if a view knows it.
+    fn changes_since(&self, view: &dyn GraphView) -> Result<Option<PageChanges>> {
+        let Some(since) = self.commit else { return Ok(None) };
+        let cells: usize = self.out.iter().chain(self.incoming.iter().flatten()).map(PageRows::cell_count).sum();
+        PageChanges::since(view, since, (&self.options, cells), &self.numbering)
     }
 
     /// The rows of a page in the order of the options' directions.
@@ -189,18 +191,18 @@ impl Projection {
         rows
     }
 
-    /// A page as a view shows it, made of the rows of this projection and of what the view knows that the commits after `since` have changed.
-    /// `None` if the page is to be read. Positions are those of `numbering`, which has those of this projection.
+    /// A page as a view shows it, made of the rows of this projection and of what has changed since. `None` if the page is to be read. Positions are those of `numbering`, which has those of this projection.
     fn amended(
         &self,
         page: &VertexPage,
         view: &dyn GraphView,
-        since: u64,
+        changes: &PageChanges,
         numbering: &Numbering,
         amender: &mut Amender,
     ) -> Result<Option<Page>> {
         let Some(ordinal) = self.numbering.ordinal(page.first) else { return Ok(None) };
-        let rows = amender.rows(view, page, (&self.page_rows(ordinal), since), &self.options, numbering)?;
+        let Some(changes) = changes.of_page(ordinal) else { return Ok(None) };
+        let rows = amender.rows(view, page, (&self.page_rows(ordinal), changes), &self.options, numbering)?;
         let Some(rows) = rows else { return Ok(None) };
         Ok(Some(Page { vertices: self.numbering.page(ordinal), cuts: page_rows::cuts_of(&rows), rows }))
     }

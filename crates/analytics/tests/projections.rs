@@ -295,7 +295,7 @@ fn a_weight_of_an_edge_with_another_label_is_none_of_the_projection() {
     let of_one = of_labels(world.labels[0], world.along[0], Orientation::Directed);
     let options = ProjectionOptions { weight: Some(world.weight), ..of_one };
     let mut projection = Arc::new(Projection::of(&read(&world), &options, &team).unwrap());
-    // The first refresh begins the notes of properties and the log of the page.
+    // The first refresh begins the notes of properties and the log of changes.
     for (step, (edge, weight)) in [(0, 2.0), (0, 3.0), (0, 4.0), (1, 5.0), (0, 6.0), (1, 7.0)].into_iter().enumerate() {
         let txn = world.begin();
         txn.set_edge_property(edges[edge], world.weight, Value::F64(weight)).unwrap();
@@ -329,9 +329,10 @@ fn a_page_that_gets_a_vertex_is_read_and_not_amended() {
     let link = |txn: &Transaction| {
         txn.insert_edge(world.vertices[0], world.vertices[0], world.along[0], None).unwrap();
     };
-    assert_eq!(refresh(&world, &link), (1, 0), "no refresh has asked for the changes of the page before");
+    assert_eq!(refresh(&world, &link), (1, 0), "no refresh has asked for changes before");
     assert_eq!(refresh(&world, &link), (0, 1));
-    assert_eq!(refresh(&world, &|txn| txn.delete_vertex(world.vertices[0]).unwrap()).1, 0);
+    let (read, amended) = refresh(&world, &|txn| txn.delete_vertex(world.vertices[0]).unwrap());
+    assert_eq!(read, 1, "the page of the vertex; {amended} others have lost edges");
 }
 
 #[test]

@@ -44,8 +44,8 @@ pub use value::{
     PropertyOwner, PropertyValue, Token, TraversalMetrics, Tree, Value, VertexPropertyValue, vertex_property_id,
 };
 pub use view::{
-    AdjacencyRequest, AdjacencyRuns, Completions, Elements, ExpandCursor, ExpandRequest, Expansion, GraphView, Hold,
-    IndexInfo, IndexLookup, IndexRange, LabelFilter, LateReads, ListChange, ListChangeKind, LiveCounts, Need,
-    NumberType, Numbers, PropertyRow, RowValues, ScanCursor, Share, Ticket, ValueColumns, ValueRows, VertexPage, Want,
-    check_value_outputs, edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
+    AdjacencyRequest, AdjacencyRuns, Completions, EdgeChange, EdgeChangeKind, Elements, ExpandCursor, ExpandRequest,
+    Expansion, GraphChanges, GraphView, Hold, IndexInfo, IndexLookup, IndexRange, LabelFilter, LateReads, LiveCounts,
+    Need, NumberType, Numbers, PropertyRow, RowValues, ScanCursor, Share, Ticket, ValueColumns, ValueRows, VertexPage,
+    Want, check_value_outputs, edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
 };

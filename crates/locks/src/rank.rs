@@ -158,8 +158,10 @@ ranks! {
     ListHeader,
     /// Store: the edges that end while their list is compacted. Held while a list is marked or replaced.
     LateNames,
-    /// Store: the log of the lists of a page. Held while an entry is added, and while entries are copied for a reader.
-    ListLog,
+    /// Store: what readers know of the log of changes. Held while they copy entries, and while the oldest ones are dropped.
+    ChangeLogReading,
+    /// Store: a shard of the log of changes. Held while an entry is added, and while entries are copied for a reader.
+    ChangeLogShard,
     /// Store: the form of the descriptors of an adjacency table. Held while a descriptor of a sparse table changes.
     ListDescriptors,
     /// Store: the edges whose cells are in a replaced layout and not in the table. Held for a few

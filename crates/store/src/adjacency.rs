@@ -322,14 +322,26 @@ impl AdjacencyTable {
         if descriptor & HEADER == 0 {
             let layout_version = packed_layout(descriptor);
             let (neighbors, edges, suspects) = packed(self.block(layout_version, pin), packed_run(descriptor));
-            return List { neighbors, edges, suspects, tail_len: 0, layout_version, header: None, tails, pin };
+            return List {
+                neighbors,
+                edges,
+                suspects,
+                tail_len: 0,
+                layout_version,
+                first_cells: &[],
+                first_row: 0,
+                tails,
+                pin,
+            };
         }
         let header = storage.header(descriptor, pin);
         let layout_version = header.layout_version();
         let block = header.own.get(pin).or_else(|| self.block(layout_version, pin));
         let (neighbors, edges, suspects) = packed(block, header.run());
-        let (tail_len, header) = (header.count(), Some(header));
-        List { neighbors, edges, suspects, tail_len, layout_version, header, tails, pin }
+        // The count first: the first row is there before a cell in it counts.
+        let tail_len = header.count();
+        let (first_cells, first_row) = (&header.cells[..], header.first_row());
+        List { neighbors, edges, suspects, tail_len, layout_version, first_cells, first_row, tails, pin }
     }
 
     /// The block and the run of the packed part of the list that a descriptor describes; `None` if nothing is packed.

@@ -12,6 +12,7 @@
 //! | `memory` | accounting of memory, garbage that waits for readers, logs that wait for collection |
 //! | `version` | version words and the one visibility function: read this first |
 //! | `connections` | which label sets edges have connected: facts that plans rely on |
+//! | `change_log` | what commits have done to edges, for readers that keep lists of their own |
 //! | `cell` | property values: newest in place, older ones on an undo chain |
 //! | `adjacency` | adjacency lists: descriptor words, packed runs, headers, tails |
 //! | `page` | pages of vertices and edges, free slots, tablets; freezing |
@@ -34,6 +35,7 @@
 
 mod adjacency;
 mod cell;
+mod change_log;
 mod connections;
 mod garbage;
 mod index;

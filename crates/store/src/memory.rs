@@ -22,7 +22,7 @@ pub use self::accounting::{Memory, MemoryReport, MemoryRow, RecordKind};
 pub(crate) use self::limbo::release_boxes;
 pub(crate) use self::limbo::{Garbage, Limbo, Space};
 pub use self::log_queue::Backlog;
-pub(crate) use self::log_queue::{BEHIND_WRITES, LogQueue};
+pub(crate) use self::log_queue::{BEHIND_WRITES, LogQueue, SHARDS};
 pub use self::reclaimed::GarbageReport;
 pub(crate) use self::reclaimed::Reclaimed;
 pub use self::write_log::Write;

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `core` | the parts that pages of vertices and of edges share: slots, version words, generations, columns |
 //! | `vertex_page`, `edge_page` | the two kinds of pages |
-//! | `list_log` | which edges came to the lists of a page and left them |
 //! | `freeze` | taking the version words of a page away once all snapshots agree |
 //! | `free_slots` | the account of free slots of a label set |
 //! | `tablet` | a tablet: its pages and the pools that their records come from |
@@ -17,7 +16,6 @@ mod core;
 mod edge_page;
 mod free_slots;
 mod freeze;
-mod list_log;
 mod name;
 mod slot_set;
 mod tablet;
@@ -30,7 +28,6 @@ pub(crate) use self::core::{PAGE_SLOTS, PageCore};
 pub(crate) use self::edge_page::EdgePage;
 pub(crate) use self::free_slots::{FreeSlots, PagePosition, SlotPage};
 pub(crate) use self::freeze::{Closing, Freezing};
-pub(crate) use self::list_log::EdgeWrites;
 pub use self::name::PageName;
 pub(crate) use self::name::SlotPosition;
 pub use self::slot_set::SlotSet;

@@ -13,7 +13,7 @@
 //! | [`lists`] | the lists of a page of vertices, for checkpoints |
 //! | `layout` | counts of packed adjacency, for reports |
 //!
-//! Readers change nothing and take no lock. One that asks what has changed in a list is the exception: with it begins a log (STORE-38). Readers read
+//! Readers change nothing and take no lock. One that asks what has changed in a list is the exception: with it begins the log of changes (STORE-38). Readers read
 //! under a pin that lasts for one call at most. The laws of the interface are those of [`GraphView`](mangrove_graph::GraphView) (GRAPH-1 to GRAPH-5).
 
 mod by_index;

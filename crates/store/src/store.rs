@@ -18,12 +18,11 @@ use mangrove_reclaim::Pin;
 
 pub(crate) use self::element::Element;
 use crate::cell::{Content, RawCell};
+use crate::change_log::{ChangeLog, EdgeWrites};
 use crate::connections::ConnectionFacts;
 use crate::index::{IdIndex, IdKey, PropertyIndex};
 use crate::memory::{ChunkedArray, Limbo, LogQueue, Memory, MemoryReport, Reclaimed, RecordKind, Space};
-use crate::page::{
-    Cursor, EdgePage, EdgeWrites, PAGE_SLOTS, PageCore, PagePosition, SlotPage, Tablet, VertexPage, page_core,
-};
+use crate::page::{Cursor, EdgePage, PAGE_SLOTS, PageCore, PagePosition, SlotPage, Tablet, VertexPage, page_core};
 use crate::schema::Schema;
 use crate::sizes::StoreSizes;
 use crate::version::Snapshot;
@@ -81,6 +80,7 @@ pub struct Store {
     pub(crate) notes_replayed_lists: bool,
     /// Whether commits note the properties of edges that they write.
     pub(crate) edge_writes: EdgeWrites,
+    pub(crate) change_log: ChangeLog,
     /// Logs of commits that wait for collection.
     pub(crate) queue: LogQueue,
     /// Large commits that are being finalized.
@@ -151,6 +151,7 @@ impl Store {
             sizes: options.sizes.within_limits(),
             notes_replayed_lists: options.notes_replayed_lists,
             edge_writes: EdgeWrites::default(),
+            change_log: ChangeLog::default(),
             queue: LogQueue::new(),
             installing: Installing::default(),
             oldest_seen: CachePadded::default(),
@@ -234,7 +235,7 @@ impl Store {
         for tablet in &self.tablets {
             tablet.add_bytes(&mut |_, bytes| total += bytes);
         }
-        total += self.queue.bytes();
+        total += self.queue.bytes() + self.change_log.bytes();
         total += self.indexes.load().iter().map(|index| index.bytes()).sum::<usize>();
         total as u64
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use mangrove_graph::connections::Connections;
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, ExpandCursor, ExpandRequest,
-    Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter, LabelSetId, ListChange,
+    Expansion, GraphChanges, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter, LabelSetId,
     LiveCounts, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns, ValueRows, VertexId,
     VertexPage, edge_columns_of_rows, look_up_in_steps, vertex_columns_of_rows,
 };
@@ -180,16 +180,9 @@ impl GraphView for Transaction {
         self.is_read_only().then(|| self.begin_ts())
     }
 
-    fn list_changes(
-        &self,
-        page: &VertexPage,
-        since: u64,
-        with_properties: bool,
-        most: usize,
-        out: &mut Vec<ListChange>,
-    ) -> Result<bool> {
+    fn changes_since(&self, since: u64, with_properties: bool, most: usize, out: &mut GraphChanges) -> Result<bool> {
         match self.is_read_only() {
-            true => self.view()?.list_changes(page, since, with_properties, most, out),
+            true => self.view()?.changes_since(since, with_properties, most, out),
             // As for `shown_commit`.
             false => Ok(false),
         }

@@ -7,10 +7,11 @@
 use std::ops::Range;
 
 use mangrove_graph::{
-    Direction, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, ListChange, ListChangeKind, Numbers, Result,
-    VertexId, VertexPage,
+    Direction, EdgeChangeKind, EdgeId, ExpandCursor, ExpandRequest, Expansion, GraphView, Numbers, Result, VertexId,
+    VertexPage,
 };
 
+use super::changes::ListChange;
 use super::{LOOKS_MAX, Wanted, place_of};
 use crate::choice::ProjectionOptions;
 use crate::numbering::{NO_POSITION, Numbering, SLOTS};
@@ -117,10 +118,10 @@ impl Amender {
         let of_direction = |change: &&ListChange| direction == Direction::Both || direction == change.direction;
         noted.extend(changes.iter().filter(of_direction).filter_map(|change| {
             let (labels, came, left) = match change.kind {
-                ListChangeKind::Added(labels) => (Some(labels), true, false),
-                ListChangeKind::Removed(labels) => (Some(labels), false, true),
-                ListChangeKind::Wrote(key) if options.weight == Some(key) => (None, false, false),
-                ListChangeKind::Wrote(_) => return None,
+                EdgeChangeKind::Added(labels) => (Some(labels), true, false),
+                EdgeChangeKind::Removed(labels) => (Some(labels), false, true),
+                EdgeChangeKind::Wrote(key) if options.weight == Some(key) => (None, false, false),
+                EdgeChangeKind::Wrote(_) => return None,
             };
             Some(EdgeChange {
                 slot: change.slot,

@@ -8,8 +8,9 @@
 
 use std::ops::Range;
 
-use mangrove_graph::{Direction, ListChange, ListChangeKind};
+use mangrove_graph::{Direction, EdgeChangeKind};
 
+use super::changes::ListChange;
 use super::{LOOKS_MAX, Wanted, place_of};
 use crate::choice::ProjectionOptions;
 use crate::numbering::{NO_POSITION, Numbering, SLOTS};
@@ -85,9 +86,9 @@ impl Amender {
         let of_direction = |change: &&ListChange| direction == Direction::Both || direction == change.direction;
         cells.extend(changes.iter().filter(of_direction).filter_map(|change| {
             let (labels, by) = match change.kind {
-                ListChangeKind::Added(labels) => (labels, 1),
-                ListChangeKind::Removed(labels) => (labels, -1),
-                ListChangeKind::Wrote(_) => return None,
+                EdgeChangeKind::Added(labels) => (labels, 1),
+                EdgeChangeKind::Removed(labels) => (labels, -1),
+                EdgeChangeKind::Wrote(_) => return None,
             };
             let target = numbering.position(change.neighbor);
             options.edges.takes(labels).then_some(CellChange { slot: change.slot, target, by })

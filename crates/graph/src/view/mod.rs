@@ -54,7 +54,7 @@ pub use adjacency::AdjacencyRuns;
 pub use columns::{RowValues, ValueColumns};
 pub use late::{Completions, Elements, Hold, LateReads, Need, Ticket, Want};
 pub use numbers::{NumberType, Numbers};
-pub use pages::{ListChange, ListChangeKind, VertexPage};
+pub use pages::{EdgeChange, EdgeChangeKind, GraphChanges, VertexPage};
 pub use request::{
     AdjacencyRequest, ExpandCursor, ExpandRequest, IndexInfo, IndexLookup, IndexRange, LabelFilter, LiveCounts,
     ScanCursor, Share,
@@ -213,19 +213,11 @@ pub trait GraphView: Send + Sync {
         None
     }
 
-    /// Appends what the commits after the one at `since`, up to [`GraphView::shown_commit`], have done to the edges in the lists of a page, in any
-    /// order. Returns false if the view does not know it, or if vertices of the page came or left. Then what is appended has no meaning, and the
-    /// page is to be read again. A view that knows changes begins to note those of a page when it is asked first, and properties if they are
-    /// asked for (`with_properties`). It keeps about `most` of them.
-    fn list_changes(
-        &self,
-        page: &VertexPage,
-        since: u64,
-        with_properties: bool,
-        most: usize,
-        out: &mut Vec<ListChange>,
-    ) -> Result<bool> {
-        let _ = (page, since, with_properties, most, out);
+    /// Appends what the commits after the one at `since`, up to [`GraphView::shown_commit`], have changed. Returns false if the view does not know
+    /// it, or if there are more than `most` changes. Then what is appended has no meaning. A view that knows changes begins to note them when
+    /// it is asked first, and those of properties if they are asked for (`with_properties`). It keeps about as many as its readers take.
+    fn changes_since(&self, since: u64, with_properties: bool, most: usize, out: &mut GraphChanges) -> Result<bool> {
+        let _ = (since, with_properties, most, out);
         Ok(false)
     }
 

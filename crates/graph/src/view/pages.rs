@@ -1,7 +1,6 @@
 //! The pages of vertices of a view: for readers that read a graph page by page, and later only what has changed.
 
 use crate::ids::{EdgeId, KeyId, LabelSetId, VertexId};
-use crate::value::Direction;
 use crate::view::request::ScanCursor;
 
 /// A page of vertices: up to [`PAGE_SLOTS`](crate::PAGE_SLOTS) of them, whose ids follow one another.
@@ -15,29 +14,48 @@ pub struct VertexPage {
     /// not know. It may be that of a later commit than those that the view shows.
     pub changed: Option<u64>,
     /// As `changed`, of the last commit that wrote a property of an edge of one of the vertices; `None` if the view does not know, as before it was
-    /// asked for such changes ([`GraphView::list_changes`](crate::GraphView::list_changes)).
+    /// asked for such changes ([`GraphView::changes_since`](crate::GraphView::changes_since)).
     pub edges_written: Option<u64>,
 }
 
-/// What a commit has done to an edge in a list of a page. An edge is in two lists: among the outgoing edges of one vertex, and among the incoming
-/// ones of another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ListChange {
-    /// The slot, in its page, of the vertex whose list it is.
-    pub slot: u16,
-    /// Whether it is the list of outgoing or of incoming edges; not `Both`.
-    pub direction: Direction,
-    /// The other end of the edge.
-    pub neighbor: VertexId,
-    /// The edge.
-    pub edge: EdgeId,
-    /// What was done.
-    pub kind: ListChangeKind,
+/// What commits have done to the edges and the vertices of a graph, in any order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct GraphChanges {
+    /// What was done to edges.
+    pub edges: Vec<EdgeChange>,
+    /// A vertex at least of each page to which vertices came, which vertices left, or in which something has changed that is not known. Such a page is
+    /// to be read again.
+    pub vertices: Vec<VertexId>,
+}
+
+impl GraphChanges {
+    /// How many changes there are.
+    pub fn len(&self) -> usize {
+        self.edges.len() + self.vertices.len()
+    }
+
+    /// Returns true if nothing has changed.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// What a commit has done to an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ListChangeKind {
+pub struct EdgeChange {
+    /// The edge.
+    pub edge: EdgeId,
+    /// The vertex that it leads from.
+    pub source: VertexId,
+    /// The vertex that it leads to.
+    pub target: VertexId,
+    /// What was done.
+    pub kind: EdgeChangeKind,
+}
+
+/// How a commit has changed an edge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EdgeChangeKind {
     /// It added the edge, which has these labels.
     Added(LabelSetId),
     /// It removed the edge, which had these labels.

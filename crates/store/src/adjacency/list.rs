@@ -9,8 +9,7 @@ use mangrove_graph::{EdgeId, VertexId};
 use mangrove_reclaim::Pin;
 
 use super::ended::{Ended, EndedCell, Suspects};
-use super::storage::ListHeader;
-use super::tail::{FIRST_ROW, TailArena, TailCells};
+use super::tail::{FIRST_ROW, TailArena, TailCell, TailCells};
 
 /// The packed runs of one table: two parallel arrays that never change after the block is published. Each run is sorted
 /// by neighbor, and parallel edges by edge.
@@ -65,7 +64,10 @@ pub(crate) struct List<'a> {
     pub(crate) tail_len: u64,
     /// A cursor goes on in a list of the same layout version as the one it was in.
     pub(crate) layout_version: u32,
-    pub(super) header: Option<&'a ListHeader>,
+    /// The cells of the tail that its header has.
+    pub(super) first_cells: &'a [TailCell],
+    /// The first row of the tail; 0 if there is none.
+    pub(super) first_row: u64,
     pub(super) tails: &'a TailArena,
     /// The pin that the list was found under.
     pub(super) pin: &'a Pin,
@@ -86,14 +88,14 @@ impl<'a> List<'a> {
     pub(crate) fn prefetch(&self) {
         prefetch_run(self.neighbors);
         self.suspects.prefetch();
-        if let Some(row) = self.header.map(ListHeader::first_row).filter(|row| *row != 0) {
-            self.tails.row(row, FIRST_ROW, self.pin).iter().for_each(mangrove_reclaim::prefetch::prefetch);
+        if self.first_row != 0 {
+            self.tails.row(self.first_row, FIRST_ROW, self.pin).iter().for_each(mangrove_reclaim::prefetch::prefetch);
         }
     }
 
     /// The cells of the tail from a position on, as (position, neighbor, edge).
     pub(crate) fn tail(&self, from: u64) -> impl Iterator<Item = (u64, VertexId, EdgeId)> + use<'a> {
-        TailCells::new(self.header, from, self.tail_len, self.tails, self.pin)
+        TailCells::new((self.first_cells, self.first_row), from..self.tail_len, self.tails, self.pin)
     }
 
     /// The packed cells from a position on, and whether they must be checked.

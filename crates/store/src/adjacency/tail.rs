@@ -5,13 +5,13 @@
 //! list's latch, and published by the list's count (STORE-16). Rows come back when a compaction makes their list packed
 //! again.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use mangrove_graph::{EdgeId, VertexId};
 use mangrove_reclaim::sync::AtomicU64;
 use mangrove_reclaim::{Pin, Usage};
 
-use super::storage::ListHeader;
 use crate::memory::{Arena, Garbage, Memory, RecordKind};
 
 const CHUNK_LOG2: u32 = 10;
@@ -83,19 +83,17 @@ pub(crate) struct TailCells<'a> {
 }
 
 impl<'a> TailCells<'a> {
-    /// The cells of a list with this header, from a position on and before `count`. A list without a header has none.
+    /// The cells at these positions of a tail whose header has the first cells, and whose first row is this one.
     #[inline]
     pub(super) fn new(
-        header: Option<&'a ListHeader>,
-        from: u64,
-        count: u64,
+        (first_cells, first_row): (&'a [TailCell], u64),
+        positions: Range<u64>,
         tails: &'a TailArena,
         pin: &'a Pin,
     ) -> Self {
-        let position = from.min(count);
-        let cells = header.map_or(&[][..], |header| &header.cells).iter();
-        let next = header.map_or(0, ListHeader::first_row);
-        let mut tail = TailCells { position, count, cells, next, next_len: FIRST_ROW, tails, pin };
+        let (count, position) = (positions.end, positions.start.min(positions.end));
+        let cells = first_cells.iter();
+        let mut tail = TailCells { position, count, cells, next: first_row, next_len: FIRST_ROW, tails, pin };
         tail.skip_cells(position as usize);
         tail
     }

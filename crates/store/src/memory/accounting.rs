@@ -46,8 +46,8 @@ pub enum RecordKind {
     PropertyIndex,
     /// Logs of commits that wait for the garbage collector.
     Log,
-    /// Logs of the lists of pages, for readers that keep lists of their own.
-    ListLog,
+    /// The log of changes, for readers that keep lists of their own.
+    ChangeLog,
 }
 
 const KINDS: [(RecordKind, &str); 15] = [
@@ -65,7 +65,7 @@ const KINDS: [(RecordKind, &str); 15] = [
     (RecordKind::Directory, "directory"),
     (RecordKind::PropertyIndex, "property index"),
     (RecordKind::Log, "logs awaiting collection"),
-    (RecordKind::ListLog, "logs of lists"),
+    (RecordKind::ChangeLog, "log of changes"),
 ];
 
 /// A store reports its memory to the budget of the process in multiples of this many bytes.

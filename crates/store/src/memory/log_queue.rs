@@ -25,7 +25,7 @@ use mangrove_reclaim::sync::{AtomicUsize, Mutex, thread_local};
 use crate::memory::{Memory, RecordKind, Write};
 
 /// The number of shards. Committers that finish at the same time rarely meet in one.
-const SHARDS: usize = 8;
+pub(crate) const SHARDS: usize = 8;
 /// The most writes of a small log. Small logs are copied into one ring; larger ones are kept as they came.
 const SMALL_MAX: usize = 256;
 /// The number of writes of a shard may differ from the reported number by less than this.
@@ -155,8 +155,8 @@ impl LogQueue {
         }
     }
 
-    /// The shard of the calling thread. A thread keeps to one shard, so that its cache lines stay with one core.
-    fn own_shard(&self) -> &Mutex<LogShard, rank::FinishedLogs> {
+    /// The number of the shard of the calling thread. A thread keeps to one shard, so that its cache lines stay with one core.
+    pub(crate) fn own_shard_number(&self) -> usize {
         let number = SHARD.try_with(|shard| {
             if shard.get() == usize::MAX {
                 shard.set(self.next_shard.fetch_add(1, Ordering::Relaxed));
@@ -164,7 +164,11 @@ impl LogQueue {
             shard.get()
         });
         // A thread that is about to end has lost its number.
-        &self.shards[number.unwrap_or(0) % SHARDS]
+        number.unwrap_or(0) % SHARDS
+    }
+
+    fn own_shard(&self) -> &Mutex<LogShard, rank::FinishedLogs> {
+        &self.shards[self.own_shard_number()]
     }
 
     /// Takes over the log of a commit at `ts`.

@@ -7,12 +7,13 @@
 //!   before the timestamp is finished. Replayed commits do so in a store with
 //!   [`crate::StoreOptions::notes_replayed_lists`]. So a page without such a note after `R` has at any `S > R` the vertices
 //!   and the lists that it had at `R`.
-//! - **STORE-38** is in `list_log`: what such a commit has changed.
+//!
+//! What such a commit has changed is in the `change_log` (STORE-38).
 
 use std::sync::atomic::Ordering;
 
 use crossbeam_utils::CachePadded;
-use mangrove_graph::{Direction, LabelSetId, ListChange, ListChangeKind};
+use mangrove_graph::{Direction, LabelSetId};
 use mangrove_reclaim::AppendMap;
 use mangrove_reclaim::sync::AtomicU64;
 
@@ -21,7 +22,6 @@ use crate::memory::{Memory, RecordKind};
 use crate::page::PageCore;
 #[cfg(not(feature = "model"))]
 use crate::page::SECOND_LINE;
-use crate::page::list_log::ListLog;
 use crate::sizes::StoreSizes;
 use crate::version::BASE_TS;
 
@@ -34,9 +34,8 @@ pub(crate) struct VertexPage {
     pub(crate) core: PageCore,
     /// The timestamp of the last commit that changed the set of vertices, or a list of one of them (STORE-37).
     lists_changed: AtomicU64,
-    /// The timestamp of the last commit that wrote a property of an edge in a list, if commits note that (`list_log`).
+    /// The timestamp of the last commit that wrote a property of an edge in a list, if commits note that (`change_log`).
     edges_written: AtomicU64,
-    log: ListLog,
     outgoing: CachePadded<AppendMap<AdjacencyTable>>,
     incoming: CachePadded<AppendMap<AdjacencyTable>>,
 }
@@ -62,7 +61,6 @@ impl VertexPage {
             core,
             lists_changed: AtomicU64::new(BASE_TS),
             edges_written: AtomicU64::new(BASE_TS),
-            log: ListLog::default(),
             outgoing: CachePadded::default(),
             incoming: CachePadded::default(),
         }
@@ -90,28 +88,20 @@ impl VertexPage {
     }
 
     /// Notes that a commit has changed the vertices or the lists of the page, before the commit is finished (STORE-37).
+    #[inline]
     pub(crate) fn note_lists(&self, ts: u64) {
         note(&self.lists_changed, ts);
-        if self.log.is_kept() {
-            self.log.interrupt(ts);
-        }
     }
 
-    /// As [`VertexPage::note_lists`], of a commit that has done this.
+    /// Notes that a commit has written a property of an edge in a list of the page, before the commit is finished.
     #[inline]
-    pub(crate) fn note_list_change(&self, ts: u64, change: ListChange, memory: &Memory) {
-        let is_write = matches!(change.kind, ListChangeKind::Wrote(_));
-        note(if is_write { &self.edges_written } else { &self.lists_changed }, ts);
-        if self.log.is_kept() {
-            self.log.add(ts, change, memory);
-        }
+    pub(crate) fn note_edge_write(&self, ts: u64) {
+        note(&self.edges_written, ts);
     }
 
-    /// Appends what the commits after `since` up to `until` have changed in the lists of the page, all of which are finished. Returns
-    /// false if the page does not know. From then on it keeps a log, of up to about `most` changes.
-    pub(crate) fn list_changes(&self, between: (u64, u64), most: usize, out: &mut Vec<ListChange>) -> bool {
-        let noted = || self.lists_changed.load(Ordering::SeqCst).max(self.edges_written.load(Ordering::SeqCst));
-        self.log.changes_between(between, most, noted, out)
+    /// The last timestamp that is noted on the page, for a reader that has begun the log of changes before (STORE-38).
+    pub(crate) fn noted(&self) -> u64 {
+        self.lists_changed.load(Ordering::SeqCst).max(self.edges_written.load(Ordering::SeqCst))
     }
 
     /// The timestamp of the last commit that changed a list of the page; the base if none has since it was loaded.
@@ -134,7 +124,6 @@ impl VertexPage {
             add(RecordKind::Block, block);
         }
         add(RecordKind::Descriptor, self.outgoing.bytes() + self.incoming.bytes());
-        add(RecordKind::ListLog, self.log.bytes());
     }
 }
 

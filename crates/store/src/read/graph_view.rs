@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use mangrove_graph::{
     AdjacencyRequest, AdjacencyRuns, Catalog, Direction, EdgeId, ElementId, ElementKind, Error, ErrorKind,
-    ExpandCursor, ExpandRequest, Expansion, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange, KeyId, LabelFilter,
-    LabelSetId, ListChange, LiveCounts, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value, ValueColumns,
-    ValueRows, VertexId, VertexPage, check_value_outputs,
+    ExpandCursor, ExpandRequest, Expansion, GraphChanges, GraphView, IndexId, IndexInfo, IndexLookup, IndexRange,
+    KeyId, LabelFilter, LabelSetId, LiveCounts, Numbers, PropertyRow, Result, ScanCursor, Share, UserId, Value,
+    ValueColumns, ValueRows, VertexId, VertexPage, check_value_outputs,
 };
 use mangrove_reclaim::epoch;
 
@@ -155,15 +155,8 @@ impl GraphView for StoreView<'_> {
         (self.snapshot.txn == 0).then_some(self.snapshot.begin_ts)
     }
 
-    fn list_changes(
-        &self,
-        page: &VertexPage,
-        since: u64,
-        with_properties: bool,
-        most: usize,
-        out: &mut Vec<ListChange>,
-    ) -> Result<bool> {
-        Ok(scan::list_changes(self, page, since, with_properties, most, out))
+    fn changes_since(&self, since: u64, with_properties: bool, most: usize, out: &mut GraphChanges) -> Result<bool> {
+        Ok(scan::changes_since(self, since, with_properties, most, out))
     }
 
     fn edges_changed(&self) -> Option<u64> {

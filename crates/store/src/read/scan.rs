@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use mangrove_graph::{
-    EdgeId, ElementKind, IndexRange, KeyId, LabelFilter, LabelSetId, ListChange, LiveCounts, ScanCursor, Share,
+    EdgeId, ElementKind, GraphChanges, IndexRange, KeyId, LabelFilter, LabelSetId, LiveCounts, ScanCursor, Share,
     TabletId, VertexId, VertexPage,
 };
 use mangrove_reclaim::epoch;
@@ -66,24 +66,24 @@ pub(crate) fn vertex_pages(view: &StoreView<'_>, labels: &LabelFilter, out: &mut
     }
 }
 
-/// See [`mangrove_graph::GraphView::list_changes`]. The view is of a transaction that does not write: its own changes would be in no log.
-pub(crate) fn list_changes(
+/// See [`mangrove_graph::GraphView::changes_since`]. The view is of a transaction that does not write: its own changes would be in no log.
+pub(crate) fn changes_since(
     view: &StoreView<'_>,
-    page: &VertexPage,
     since: u64,
     with_properties: bool,
     most: usize,
-    out: &mut Vec<ListChange>,
+    out: &mut GraphChanges,
 ) -> bool {
     let (store, until) = (view.store, view.snapshot.begin_ts);
     // As for `vertex_pages`.
-    if !store.installing.is_idle() {
-        store.installing.wait();
-    }
+    store.installing.wait();
     let are_noted = !with_properties || store.edge_writes.begin(|| edges_changed(store)) <= since;
-    let found = store.vertex_page_of(page.first);
-    // The page is asked in any case, so that its log begins.
-    let is_known = found.is_some_and(|page| page.list_changes((since, until), most, out));
+    let noted = || {
+        let pages = store.tablets.iter().flat_map(|tablet| tablet.vertices.iter());
+        pages.map(|page| page.noted()).max().unwrap_or_default()
+    };
+    // The log is asked in any case, so that it begins.
+    let is_known = store.change_log.changes_between((since, until), most, noted, &store.memory, out);
     since <= until && are_noted && is_known
 }
 

@@ -6,10 +6,11 @@
 
 use std::sync::atomic::Ordering;
 
-use mangrove_graph::{Direction, EdgeId, ElementId, LabelSetId, ListChange, ListChangeKind, VertexId};
+use mangrove_graph::{EdgeChange, EdgeChangeKind, EdgeId, ElementId, LabelSetId, VertexId};
 use mangrove_reclaim::{Pin, epoch};
 
 use crate::cell::undo;
+use crate::change_log::Change;
 use crate::memory::Write;
 use crate::page::value_garbage;
 use crate::store::{Slot, Store};
@@ -64,7 +65,7 @@ impl Store {
                     core.add_live(-1);
                 }
                 Write::Property { element: ElementId::Edge(id), key, .. } if self.edge_writes.is_noted() => {
-                    self.note_edge(id, |_| ListChangeKind::Wrote(key), ts, &pin);
+                    self.note_edge(id, |_| EdgeChangeKind::Wrote(key), ts, &pin);
                 }
                 Write::Property { .. } => {}
             }
@@ -76,28 +77,38 @@ impl Store {
         match element {
             ElementId::Vertex(id) => self.note_lists_of(id, ts),
             ElementId::Edge(id) => {
-                self.note_edge(id, if is_added { ListChangeKind::Added } else { ListChangeKind::Removed }, ts, pin);
+                self.note_edge(id, if is_added { EdgeChangeKind::Added } else { EdgeChangeKind::Removed }, ts, pin);
             }
         }
     }
 
-    /// Notes on the pages of an edge's ends what a commit has done to the edge with these labels.
-    fn note_edge(&self, id: EdgeId, kind: impl FnOnce(LabelSetId) -> ListChangeKind, ts: u64, pin: &Pin) {
+    /// Notes on the pages of an edge's ends that a commit has done something to the edge, and then in the log of changes what.
+    fn note_edge(&self, id: EdgeId, kind: impl FnOnce(LabelSetId) -> EdgeChangeKind, ts: u64, pin: &Pin) {
         let (_, page) = self.edge_page(id).expect("a log names only elements that exist");
         let (source, target) = page.ends(id.offset(), pin);
         let kind = kind(page.core.label);
-        for (vertex, neighbor, direction) in [(source, target, Direction::Out), (target, source, Direction::In)] {
-            let change = ListChange { slot: vertex.offset() as u16, direction, neighbor, edge: id, kind };
-            if let Some(page) = self.vertex_page_of(vertex) {
-                page.note_list_change(ts, change, &self.memory);
+        for page in [source, target].into_iter().filter_map(|vertex| self.vertex_page_of(vertex)) {
+            match kind {
+                EdgeChangeKind::Wrote(_) => page.note_edge_write(ts),
+                EdgeChangeKind::Added(_) | EdgeChangeKind::Removed(_) => page.note_lists(ts),
             }
         }
+        self.log_change(ts, || Change::Edge(EdgeChange { edge: id, source, target, kind }));
     }
 
     /// Notes on the page of a vertex that the commit at `ts` has changed its vertices or lists.
     pub(crate) fn note_lists_of(&self, id: VertexId, ts: u64) {
         if let Some(page) = self.vertex_page_of(id) {
             page.note_lists(ts);
+            self.log_change(ts, || Change::Vertex(id));
+        }
+    }
+
+    /// Adds a change to the log of changes, if there is one. The commit has noted its timestamp on the pages (STORE-38).
+    #[inline]
+    fn log_change(&self, ts: u64, change: impl FnOnce() -> Change) {
+        if self.change_log.is_kept() {
+            self.change_log.add(self.queue.own_shard_number(), ts, change(), &self.memory);
         }
     }
 

@@ -75,8 +75,8 @@ fn a_frozen_page_is_opened_while_it_is_frozen_again() {
 }
 
 #[test]
-fn a_log_of_lists_begins_while_edges_are_written() {
-    check(scenarios::a_log_of_lists_begins_while_edges_are_written);
+fn a_log_of_changes_begins_while_edges_are_written() {
+    check(scenarios::a_log_of_changes_begins_while_edges_are_written);
 }
 
 #[test]
