@@ -193,7 +193,7 @@ impl FreeSlots {
     /// Withdraws the free slots of a page, if they are all its slots without an element. By a collector that is about
     /// to freeze the page.
     pub(crate) fn withdraw(&self, page: SlotPage<'_>, pin: &Pin) -> Option<Withdrawn> {
-        self.withdraw_if(page.position, || page.core.count_empty_slots(pin))
+        self.withdraw_if(page.position, |count| page.core.has_empty_slots(count, pin))
     }
 
     #[inline]
@@ -271,15 +271,15 @@ impl FreeSlots {
         self.len.store(lists.takeable as u64, Ordering::Relaxed);
     }
 
-    /// Withdraws the free slots of a page, if they are as many as `count_empty_slots` returns. It is called under the
-    /// lock, while no slot is handed out.
-    fn withdraw_if(&self, page: PagePosition, count_empty_slots: impl FnOnce() -> usize) -> Option<Withdrawn> {
+    /// Withdraws the free slots of a page, if `are_all` says that so many are all. It is called under the lock, while no slot is
+    /// handed out.
+    fn withdraw_if(&self, page: PagePosition, are_all: impl FnOnce(usize) -> bool) -> Option<Withdrawn> {
         let mut lists = self.lists.lock();
         self.check(&lists);
         let listed = lists.open.get(&page).map_or(0, Vec::len);
         let frozen = lists.roomy.get(&page).or_else(|| lists.cramped.get(&page)).copied().unwrap_or(0);
         let used_up = lists.used_up.get(&page).copied().unwrap_or(0);
-        if listed + frozen + used_up != count_empty_slots() {
+        if !are_all(listed + frozen + used_up) {
             return None;
         }
         let open = lists.open.remove(&page).unwrap_or_default();
@@ -353,8 +353,8 @@ mod tests {
         [10, 11].into_iter().for_each(|bits| free.give_id(page(1), bits, none));
         // One slot was handed out, and has no element yet.
         assert_eq!(take_id(&free, none), Some(11));
-        assert!(free.withdraw_if(page(1), || 2).is_none());
-        let withdrawn = free.withdraw_if(page(1), || 1).unwrap();
+        assert!(free.withdraw_if(page(1), |count| count == 2).is_none());
+        let withdrawn = free.withdraw_if(page(1), |count| count == 1).unwrap();
         assert_eq!((take_id(&free, none), free.len()), (None, 0));
         free.put_back(withdrawn, 1_024, false);
         assert_eq!((take_id(&free, none), free.len()), (Some(10), 0));
@@ -365,7 +365,7 @@ mod tests {
         let free = FreeSlots::default();
         [10, 11, 12].into_iter().for_each(|bits| free.give_id(page(1), bits, none));
         assert!(free.take_id_of(page(1), 11, none) && !free.take_id_of(page(1), 11, none));
-        let withdrawn = free.withdraw_if(page(1), || 2).unwrap();
+        let withdrawn = free.withdraw_if(page(1), |count| count == 2).unwrap();
         // Neither listed nor in the set of a frozen page.
         assert!(!free.take_id_of(page(1), 10, none));
         free.put_back(withdrawn, 1_024, true);
@@ -378,8 +378,8 @@ mod tests {
         let free = FreeSlots::default();
         free.use_up(page(1), none);
         free.give_id(page(1), 10, none);
-        assert!(free.withdraw_if(page(1), || 1).is_none());
-        let withdrawn = free.withdraw_if(page(1), || 2).unwrap();
+        assert!(free.withdraw_if(page(1), |count| count == 1).is_none());
+        let withdrawn = free.withdraw_if(page(1), |count| count == 2).unwrap();
         assert_eq!(withdrawn.slot_count(), 2);
         free.put_back(withdrawn, 8, true);
         assert_eq!(
@@ -388,7 +388,7 @@ mod tests {
         );
         // The last one is used up, too.
         free.use_up(page(1), none);
-        let withdrawn = free.withdraw_if(page(1), || 2).unwrap();
+        let withdrawn = free.withdraw_if(page(1), |count| count == 2).unwrap();
         assert_eq!(withdrawn.slot_count(), 2);
         free.put_back(withdrawn, 8, true);
         assert_eq!((free.len(), take_id(&free, none)), (0, None));
@@ -399,7 +399,7 @@ mod tests {
         let free = FreeSlots::default();
         let freeze = |number, free_slots: u64, capacity| {
             (0..free_slots).for_each(|bits| free.give_id(page(number), bits, none));
-            let withdrawn = free.withdraw_if(page(number), || free_slots as usize).unwrap();
+            let withdrawn = free.withdraw_if(page(number), |count| count == free_slots as usize).unwrap();
             free.put_back(withdrawn, capacity, true);
         };
         freeze(1, 2, 1_024);

@@ -68,9 +68,21 @@ pub(crate) struct Closing<'a> {
 }
 
 impl PageCore {
+    /// Returns true if so many used slots have no element, and all others have one that no transaction has ended.
+    pub(crate) fn has_empty_slots(&self, count: usize, pin: &Pin) -> bool {
+        self.may_be_frozen(count) && self.count_empty_slots(pin) == count
+    }
+
+    /// Returns false if some element has ended and still has its slot, or more slots than these are free: then the page
+    /// is not frozen now. Elements are counted. So the many pages for which this is so beside a writer cost no look at a
+    /// thousand version words.
+    fn may_be_frozen(&self, free_slots: usize) -> bool {
+        self.used() == self.live_count() as usize + free_slots
+    }
+
     /// How many used slots have no element, as the version words say. A reserved slot counts until its owner claims the
     /// begin word.
-    pub(crate) fn count_empty_slots(&self, pin: &Pin) -> usize {
+    fn count_empty_slots(&self, pin: &Pin) -> usize {
         let words = self.current_versions(pin).unwrap_or_default();
         words[..self.used().min(words.len())].iter().filter(|pair| pair.load() == (NEVER, NEVER)).count()
     }
@@ -83,6 +95,9 @@ impl PageCore {
         closing: &mut Closing<'_>,
         while_closed: impl FnOnce(Option<&SlotSet>, &mut Closing<'_>),
     ) -> Freezing {
+        if !self.may_be_frozen(closing.free_slots) {
+            return Freezing::NotNow;
+        }
         let Some(words) = self.current_versions(closing.pin) else { return Freezing::NotNow };
         // 0 for a page that is not full: it is not frozen.
         let filled = if self.is_full_for_good() { self.used() } else { 0 };
