@@ -306,13 +306,15 @@ impl Store {
         self.page_of_edge_id(id).map(|page| &page.core)
     }
 
-    /// Starts loading what leads to an edge on its page: the first step to what the next two functions load.
+    /// Starts loading what leads to an edge on its page, `with_properties` or without: the first step to what the next two functions load.
     #[inline]
-    pub(crate) fn prefetch_edge_page(&self, id: EdgeId) {
+    pub(crate) fn prefetch_edge_page(&self, id: EdgeId, with_properties: bool) {
         if let Some(page) = self.page_of_edge_id(id) {
             page.core.prefetch();
             page.core.prefetch_counters();
-            page.core.prefetch_first_column();
+            if with_properties {
+                page.core.prefetch_first_column();
+            }
         }
     }
 
@@ -438,7 +440,7 @@ impl Store {
         if let Some((bits, next)) = cursor.free.take(|page| self.slot_page(ElementKind::Edge, page)) {
             let last = EdgeId::from_bits(bits);
             if let Some(next) = next.map(EdgeId::from_bits) {
-                self.prefetch_edge_page(next);
+                self.prefetch_edge_page(next, false);
                 self.prefetch_edge(next, pin);
             }
             let (_, page) = self.edge_page(last).expect("a slot is freed under its last generation");

@@ -123,8 +123,10 @@ struct Draft {
     young: Vec<(VertexId, EdgeId)>,
     /// Edges whose cells go.
     dropped: Vec<EdgeId>,
-    /// Cells of the list at hand that every snapshot sees.
-    frozen: Vec<(VertexId, EdgeId)>,
+    /// Cells of the tail of the list at hand that every snapshot sees.
+    fresh: Vec<(VertexId, EdgeId)>,
+    /// Positions in the run of the list at hand whose cells leave it, ascending.
+    leaving: Vec<usize>,
     /// True if a long list with changes stays as it is, until it has more of them.
     is_some_left: bool,
 }
@@ -139,6 +141,48 @@ impl Draft {
         self.young.clear();
         self.dropped.clear();
     }
+
+    /// Decides where a cell goes that not every snapshot sees.
+    fn leave(&mut self, check: &Check) {
+        match check.standing {
+            Standing::Vacant | Standing::Over => self.dropped.push(check.cell.1),
+            _ => self.young.push(check.cell),
+        }
+    }
+
+    /// Appends the run of a list, without the cells that leave it, and with those of the tail that every snapshot sees. Mostly few cells
+    /// come and leave, also of a long run. What lies between them is copied in stretches.
+    fn merge(&mut self, (of_neighbors, of_edges): (&[VertexId], &[EdgeId])) {
+        let Draft { fresh, leaving, neighbors, edges, .. } = self;
+        let (mut from, mut leaving) = (0, leaving.iter().copied().peekable());
+        let mut copy_up_to = |to: usize, neighbors: &mut Vec<VertexId>, edges: &mut Vec<EdgeId>| {
+            loop {
+                let stop = leaving.next_if(|at| *at < to);
+                let end = stop.unwrap_or(to);
+                neighbors.extend_from_slice(&of_neighbors[from..end]);
+                edges.extend_from_slice(&of_edges[from..end]);
+                from = end + usize::from(stop.is_some());
+                if stop.is_none() {
+                    return;
+                }
+            }
+        };
+        let mut place = 0;
+        for &(neighbor, edge) in &*fresh {
+            place += place_in(&of_neighbors[place..], &of_edges[place..], neighbor, edge);
+            copy_up_to(place, neighbors, edges);
+            neighbors.push(neighbor);
+            edges.push(edge);
+        }
+        copy_up_to(of_neighbors.len(), neighbors, edges);
+    }
+}
+
+/// How many cells of a run come before a cell.
+fn place_in(neighbors: &[VertexId], edges: &[EdgeId], neighbor: VertexId, edge: EdgeId) -> usize {
+    let first = neighbors.partition_point(|other| *other < neighbor);
+    let parallel = neighbors[first..].partition_point(|other| *other == neighbor);
+    first + edges[first..first + parallel].partition_point(|before| *before < edge)
 }
 
 /// How far transactions had come when a compaction began. Greater numbers would only allow it to do more.
@@ -433,41 +477,21 @@ impl Compaction<'_> {
 
     /// Drafts the run and the tail of a list whose edges were checked.
     fn draft_cells(&self, list: &List<'_>, checks: &[Check], draft: &mut Draft) {
-        draft.frozen.clear();
+        draft.fresh.clear();
+        draft.leaving.clear();
         let (of_tail, of_run) = checks.split_at(list.tail_len as usize);
-        of_tail.iter().for_each(|check| self.put(check, draft));
-        let (neighbors, edges) = (list.neighbors, list.edges);
-        let mut kept = 0;
-        // Mostly few edges are checked. The cells between them stay as they are.
-        for check in of_run {
-            self.keep(&neighbors[kept..check.at], &edges[kept..check.at], draft);
-            self.put(check, draft);
-            kept = check.at + 1;
+        for check in of_tail {
+            match check.standing {
+                Standing::Frozen => draft.fresh.push(check.cell),
+                _ => draft.leave(check),
+            }
         }
-        if kept == 0 && draft.frozen.is_empty() {
-            // The run as it is.
-            draft.neighbors.extend_from_slice(neighbors);
-            draft.edges.extend_from_slice(edges);
-            return;
+        for check in of_run.iter().filter(|check| check.standing != Standing::Frozen) {
+            draft.leave(check);
+            draft.leaving.push(check.at);
         }
-        self.keep(&neighbors[kept..], &edges[kept..], draft);
-        // The sort finds runs that ascend, and merges them: here a few cells with the old run.
-        draft.frozen.sort();
-        draft.neighbors.extend(draft.frozen.iter().map(|cell| cell.0));
-        draft.edges.extend(draft.frozen.iter().map(|cell| cell.1));
-    }
-
-    fn keep(&self, neighbors: &[VertexId], edges: &[EdgeId], draft: &mut Draft) {
-        draft.frozen.extend(neighbors.iter().copied().zip(edges.iter().copied()));
-    }
-
-    /// Decides where a cell goes, by the version of its edge.
-    fn put(&self, check: &Check, draft: &mut Draft) {
-        match check.standing {
-            Standing::Frozen => draft.frozen.push(check.cell),
-            Standing::Young | Standing::Changing => draft.young.push(check.cell),
-            Standing::Vacant | Standing::Over => draft.dropped.push(check.cell.1),
-        }
+        draft.fresh.sort_unstable();
+        draft.merge((list.neighbors, list.edges));
     }
 
     fn replace(&self, version: u32, draft: &mut Draft, pin: &Pin) -> usize {
@@ -500,6 +524,42 @@ impl Compaction<'_> {
         match effort {
             Effort::All => tail > 0 || is_dirty,
             Effort::Worthwhile | Effort::Due => (tail + ended) * LONG_LIST_PART >= packed,
+        }
+    }
+}
+
+#[cfg(all(test, not(feature = "model")))]
+mod tests {
+    use mangrove_graph::TabletId;
+
+    use super::*;
+
+    /// Beside a sort, with cells that come and leave anywhere in the run, parallel edges and runs without a cell among them.
+    #[test]
+    fn runs_are_merged_with_cells_that_come_and_without_those_that_leave() {
+        let mut random = 1_u64;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % n
+        };
+        for round in 0..3_000_u64 {
+            let ids = 1 + below(40);
+            let mut cells = |count: u64, first: u64| -> Vec<(VertexId, EdgeId)> {
+                let edge = |n| EdgeId::new(TabletId(1), (n * 7_919) % 10_007);
+                (0..count).map(|n| (VertexId::new(TabletId(1), below(ids)), edge(first + n))).collect()
+            };
+            let (mut run, fresh) = (cells(round % 50, 0), cells(round % 7, 100));
+            run.sort_unstable();
+            let mut draft = Draft { fresh, ..Draft::default() };
+            draft.fresh.sort_unstable();
+            draft.leaving = (0..run.len()).filter(|_| below(1 + round % 9) == 0).collect();
+            let kept = run.iter().enumerate().filter(|(at, _)| !draft.leaving.contains(at)).map(|(_, cell)| *cell);
+            let mut expected: Vec<_> = kept.chain(draft.fresh.iter().copied()).collect();
+            expected.sort_unstable();
+            let (neighbors, edges): (Vec<_>, Vec<_>) = run.into_iter().unzip();
+            draft.merge((&neighbors, &edges));
+            let merged = draft.neighbors.iter().copied().zip(draft.edges.iter().copied());
+            assert!(merged.eq(expected), "round {round}");
         }
     }
 }

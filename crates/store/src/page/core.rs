@@ -25,7 +25,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use mangrove_graph::{KeyId, LabelSetId, UserId};
-use mangrove_reclaim::sync::{AtomicBool, AtomicU16, AtomicU32, AtomicU64};
+use mangrove_reclaim::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use mangrove_reclaim::{AppendMap, EpochCell, EpochSlice, OnceSlice, Pin, epoch};
 
 use crate::cell::column::Column;
@@ -47,7 +47,7 @@ pub(crate) use mangrove_graph::{GENERATION_MAX, GENERATION_SHIFT, PAGE_SLOTS};
 /// | second | what each commit counts or notes, and what leads to chosen ids | commits |
 /// | third and later | columns, one a line | few |
 ///
-/// So processors do not take the first line from one another, and a page with one key uses four lines.
+/// So processors do not take the first line from one another, and a page with one key uses three lines.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct PageCore {
@@ -66,6 +66,8 @@ pub(crate) struct PageCore {
     is_listed: AtomicBool,
     /// True if a slot has had more than one element.
     is_reused: AtomicBool,
+    /// No fewer than there are columns, so that a look at all of them ends without a look at the cache line where the next one would be.
+    columns_max: AtomicU8,
     /// How many slots from the front STORE-20 is about. Read only while there are no version words.
     clean: AtomicU32,
     /// How many slots were ever reserved. It may exceed the capacity while writers find the page full.
@@ -113,6 +115,7 @@ impl PageCore {
             seen_change: AtomicU64::new(BASE_TS),
             is_listed: AtomicBool::new(false),
             is_reused: AtomicBool::new(false),
+            columns_max: AtomicU8::new(0),
             versions: EpochSlice::empty(capacity as usize),
             free_slots: EpochCell::default(),
             generations: OnceSlice::empty(capacity),
@@ -301,10 +304,10 @@ impl PageCore {
         mangrove_reclaim::prefetch::prefetch(&self.sealed);
     }
 
-    /// Starts loading the first column and the entry after it: there, a look at all columns of a page with one key ends.
+    /// Starts loading the first column.
     #[inline]
     pub(crate) fn prefetch_first_column(&self) {
-        self.columns.prefetch(2);
+        self.columns.prefetch(1);
     }
 
     /// Starts loading the generation of a slot.
@@ -502,12 +505,21 @@ impl PageCore {
 
     /// The column of a key, which is made if it is missing.
     pub(crate) fn column_or_create(&self, key: KeyId, memory: &Memory) -> &Column {
+        if self.columns.get(key.0).is_none() {
+            // Before the column is there. Two threads that make the same one count it twice, which does no harm.
+            _ = self.columns_max.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |count| count.checked_add(1));
+        }
         self.columns.get_or_insert_with(key.0, (memory, RecordKind::Column), || Column::new(self.capacity()))
     }
 
     /// The columns in the order they were first written.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (KeyId, &Column)> {
-        self.columns.iter().map(|(key, column)| (KeyId(key), column))
+        // Acquire: who has seen a column, sees that it was counted.
+        let count = match self.columns_max.load(Ordering::Acquire) {
+            u8::MAX => usize::MAX,
+            count => count.into(),
+        };
+        self.columns.iter().take(count).map(|(key, column)| (KeyId(key), column))
     }
 
     fn ids_or_create(&self, memory: &Memory) -> &Column {

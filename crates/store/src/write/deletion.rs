@@ -84,7 +84,7 @@ impl Writer<'_> {
     /// Starts loading the memory that deleting the edges of some cells of a deleted vertex changes, step by step for all of them.
     fn prefetch_cells(&self, deleted: VertexId, cells: &[(VertexId, EdgeId)], direction: Direction) {
         let mut ends: SmallVec<[EndOfEdge; DELETE_GROUP]> = SmallVec::new();
-        cells.iter().for_each(|&(_, edge)| self.store.prefetch_edge_page(edge));
+        cells.iter().for_each(|&(_, edge)| self.store.prefetch_edge_page(edge, true));
         for &(_, edge) in cells {
             self.store.prefetch_edge(edge, &self.pin);
             self.store.prefetch_edge_properties(edge);
@@ -152,7 +152,7 @@ impl Writer<'_> {
     /// Deletes an edge. Does nothing if this transaction sees no such edge.
     pub fn delete_edge(&mut self, id: EdgeId) -> Result<()> {
         let element = ElementId::Edge(id);
-        self.store.prefetch_edge_page(id);
+        self.store.prefetch_edge_page(id, true);
         self.store.prefetch_edge(id, &self.pin);
         self.store.prefetch_edge_properties(id);
         let Some((_, page)) = self.store.edge_page(id) else { return Ok(()) };
