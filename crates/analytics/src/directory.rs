@@ -7,6 +7,8 @@
 //! Otherwise an array has an entry for every page of a tablet that is no greater than the greatest page of any: at most 4 bytes for each page and
 //! tablet of the graph. Stores fill their tablets evenly, and then it has few entries too many.
 
+use std::mem::MaybeUninit;
+
 use mangrove_graph::{PAGE_SLOTS, VertexId};
 use mangrove_reclaim::prefetch::prefetch_range_once;
 
@@ -102,29 +104,44 @@ impl Directory {
     /// As [`Directory::append_positions`], if all are found by their tablets. Otherwise what is appended has no meaning.
     fn append_by_tablet(&self, ids: &[VertexId], out: &mut Vec<u32>) -> bool {
         let Some(stretches) = &self.stretches else { return false };
-        let begin = out.len();
-        out.resize(begin + ids.len(), 0);
-        let positions = &mut out[begin..];
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has the instructions.
-            #[expect(unsafe_code, reason = "the compiler does not know which instructions the processor has")]
-            return unsafe { write_positions_avx2(stretches, ids, positions) };
-        }
-        write_positions(stretches, ids, positions)
+        append_written(ids, out, |places| write_with_best(stretches, ids, places))
     }
+}
+
+/// Appends an entry for each id, which `write` writes. Returns what it returns.
+fn append_written(ids: &[VertexId], out: &mut Vec<u32>, write: impl FnOnce(&mut [MaybeUninit<u32>]) -> bool) -> bool {
+    out.reserve(ids.len());
+    let outcome = write(&mut out.spare_capacity_mut()[..ids.len()]);
+    // SAFETY: there is room, and each of these places was written: `write_positions` is the only one that writes them.
+    #[expect(unsafe_code, reason = "to set the entries to 0 first takes a twentieth of the time of a projection")]
+    unsafe {
+        out.set_len(out.len() + ids.len());
+    }
+    outcome
+}
+
+/// [`write_positions`], by the best instructions that the processor has.
+fn write_with_best(stretches: &[Stretch; TABLETS], ids: &[VertexId], positions: &mut [MaybeUninit<u32>]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions.
+        #[expect(unsafe_code, reason = "the compiler does not know which instructions the processor has")]
+        return unsafe { write_positions_avx2(stretches, ids, positions) };
+    }
+    write_positions(stretches, ids, positions)
 }
 
 /// [`write_positions`], by instructions for four ids at a time, which not every processor has: that takes two thirds of the time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn write_positions_avx2(stretches: &[Stretch; TABLETS], ids: &[VertexId], positions: &mut [u32]) -> bool {
+fn write_positions_avx2(stretches: &[Stretch; TABLETS], ids: &[VertexId], positions: &mut [MaybeUninit<u32>]) -> bool {
     write_positions(stretches, ids, positions)
 }
 
 /// Writes the position of each of these places. Returns false if one of them has none: then what is written has no meaning.
 #[inline(always)]
-fn write_positions(stretches: &[Stretch; TABLETS], ids: &[VertexId], positions: &mut [u32]) -> bool {
+fn write_positions(stretches: &[Stretch; TABLETS], ids: &[VertexId], positions: &mut [MaybeUninit<u32>]) -> bool {
+    assert_eq!(ids.len(), positions.len(), "a position for each id");
     let (mut all_ids, mut all_found) = (0, 0);
     for (ids, positions) in ids.chunks(TOGETHER).zip(positions.chunks_mut(TOGETHER)) {
         prefetch_range_once(ids, AHEAD..AHEAD + TOGETHER);
@@ -135,7 +152,7 @@ fn write_positions(stretches: &[Stretch; TABLETS], ids: &[VertexId], positions: 
             // The lower half is the position. The upper half is how many places come after this one: negative, if it is beyond the last one. There
             // is no carry from the lower half to the upper one, if the place is no more than one beyond the last: positions have 32 bits.
             let found = stretch.wrapping_add(place).wrapping_sub(upper);
-            *position = found as u32;
+            position.write(found as u32);
             // Places from 2³¹ on are negative here. There are none from 2³² on: a graph with more places has no numbering.
             all_found |= found | upper;
             all_ids |= id.to_bits();
@@ -258,8 +275,9 @@ mod tests {
                     assert_eq!(directory.append_positions(ids, &mut found), have_all);
                     assert_eq!(found[1..], expected);
                     if let Some(stretches) = &directory.stretches {
-                        let mut found = vec![0; ids.len()];
-                        assert_eq!(write_positions(stretches, ids, &mut found), have_all);
+                        let mut found = Vec::new();
+                        let write = |places: &mut [MaybeUninit<u32>]| write_positions(stretches, ids, places);
+                        assert_eq!(append_written(ids, &mut found, write), have_all);
                         assert!(!have_all || found == expected);
                     }
                 };
