@@ -19,6 +19,7 @@
 //! the last time, the commit drops the whole log, so that a graph without such readers keeps none.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crossbeam_utils::CachePadded;
@@ -48,6 +49,7 @@ struct Entry {
     change: Change,
 }
 
+/// Entries that do not change any more. A reader keeps them for as long as it looks at them.
 #[derive(Debug)]
 struct Chunk {
     entries: Vec<Entry>,
@@ -62,34 +64,50 @@ impl Chunk {
 /// The entries of some threads, nearly in the order of timestamps.
 #[derive(Debug, Default)]
 struct Shard {
-    chunks: VecDeque<Chunk>,
+    full: VecDeque<Arc<Chunk>>,
+    /// The entries of the chunk that is being filled, with memory for all of them or for none.
+    open: Vec<Entry>,
 }
 
 impl Shard {
-    /// Adds an entry, if the last chunk has room.
+    /// Adds an entry, if there is memory for it.
     fn push(&mut self, ts: u64, change: Change) -> bool {
-        let Some(chunk) = self.chunks.back_mut().filter(|chunk| chunk.entries.len() < CHUNK) else { return false };
         if let (Change::Vertex(vertex), Some(&Entry { ts: before, change: Change::Vertex(last) })) =
-            (change, chunk.entries.last())
+            (change, self.open.last())
             && (before, last.tablet(), last.page()) == (ts, vertex.tablet(), vertex.page())
         {
             // A commit of many vertices needs one entry a page.
             return true;
         }
-        chunk.entries.push(Entry { ts, change });
-        chunk.last = chunk.last.max(ts);
-        true
+        let has_room = self.open.len() < self.open.capacity();
+        if has_room {
+            self.open.push(Entry { ts, change });
+        }
+        has_room
     }
 
-    /// Drops the oldest chunks while `is_dropped` says so, which is given the number of those that were dropped before, too. Returns how
+    /// Begins another chunk, after the last one has no room.
+    fn open_chunk(&mut self) {
+        let entries = std::mem::replace(&mut self.open, Vec::with_capacity(CHUNK));
+        if let Some(last) = entries.iter().map(|entry| entry.ts).max() {
+            self.full.push_back(Arc::new(Chunk { entries, last }));
+        }
+    }
+
+    /// How many chunks there are.
+    fn len(&self) -> usize {
+        self.full.len() + usize::from(self.open.capacity() > 0)
+    }
+
+    /// Drops the oldest full chunks while `is_dropped` says so, which is given the number of those that were dropped before, too. Returns how
     /// many, and the greatest timestamp in them.
     fn drop_oldest(&mut self, is_dropped: impl Fn(usize, &Chunk) -> bool) -> (usize, u64) {
         let (mut count, mut last) = (0, 0);
-        while let Some(chunk) = self.chunks.front()
+        while let Some(chunk) = self.full.front()
             && is_dropped(count, chunk)
         {
             (count, last) = (count + 1, chunk.last.max(last));
-            self.chunks.pop_front();
+            self.full.pop_front();
         }
         (count, last)
     }
@@ -106,7 +124,7 @@ struct Reading {
 /// The log of a store, if it is kept. Invariant: STORE-38.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeLog {
-    /// Changes under the lock of `reading`, and before the shards are emptied.
+    /// Changes under the lock of `reading`, before the shards are emptied.
     is_kept: AtomicBool,
     /// The chunks of all shards.
     chunks: AtomicUsize,
@@ -133,7 +151,7 @@ impl ChangeLog {
                 return;
             }
             if !self.is_full() && memory.check().is_ok() {
-                shard.chunks.push_back(Chunk { entries: Vec::with_capacity(CHUNK), last: 0 });
+                shard.open_chunk();
                 self.chunks.fetch_add(1, Ordering::Relaxed);
                 memory.add(RecordKind::ChangeLog, Chunk::BYTES);
                 continue;
@@ -161,20 +179,27 @@ impl ChangeLog {
             return self.drop_oldest(&mut reading, memory, |len, nth, _| nth < len.div_ceil(2));
         }
         self.is_kept.store(false, Ordering::SeqCst);
-        self.drop_oldest(&mut reading, memory, |_, _, _| true);
+        for shard in &self.shards {
+            let dropped = std::mem::take(&mut *shard.lock());
+            self.note_dropped(dropped.len(), memory);
+        }
     }
 
-    /// Drops the oldest chunks of each shard while `is_dropped` says so: given how many the shard had, how many of them were dropped before,
+    /// Drops the oldest full chunks of each shard while `is_dropped` says so: given how many the shard had, how many of them were dropped before,
     /// and the chunk.
     fn drop_oldest(&self, reading: &mut Reading, memory: &Memory, is_dropped: impl Fn(usize, usize, &Chunk) -> bool) {
         for shard in &self.shards {
             let mut shard = shard.lock();
-            let len = shard.chunks.len();
+            let len = shard.full.len();
             let (count, last) = shard.drop_oldest(|nth, chunk| is_dropped(len, nth, chunk));
             reading.whole_since = reading.whole_since.max(last);
-            self.chunks.fetch_sub(count, Ordering::Relaxed);
-            (0..count).for_each(|_| memory.remove(RecordKind::ChangeLog, Chunk::BYTES));
+            self.note_dropped(count, memory);
         }
+    }
+
+    fn note_dropped(&self, count: usize, memory: &Memory) {
+        self.chunks.fetch_sub(count, Ordering::Relaxed);
+        (0..count).for_each(|_| memory.remove(RecordKind::ChangeLog, Chunk::BYTES));
     }
 
     /// Appends the changes of the commits after `since` up to `until`, all of which are finished. Returns false if the log does
@@ -202,19 +227,25 @@ impl ChangeLog {
         if since < reading.whole_since {
             return false;
         }
-        let begin = out.len();
+        let is_between = |entry: &&Entry| entry.ts > since && entry.ts <= until;
+        let (mut full, mut rest): (Vec<Arc<Chunk>>, Vec<Entry>) = Default::default();
         for shard in &self.shards {
+            // Committers wait for no more than this: the entries of full chunks are looked at without a lock.
             let shard = shard.lock();
-            for chunk in shard.chunks.iter().filter(|chunk| chunk.last > since) {
-                for entry in chunk.entries.iter().filter(|entry| entry.ts > since && entry.ts <= until) {
-                    match entry.change {
-                        Change::Edge(change) => out.edges.push(change),
-                        Change::Vertex(vertex) => out.vertices.push(vertex),
-                    }
+            full.extend(shard.full.iter().filter(|chunk| chunk.last > since).cloned());
+            rest.extend(shard.open.iter().filter(is_between));
+        }
+        let mut found = 0;
+        for entries in full.iter().map(|chunk| &chunk.entries).chain([&rest]) {
+            for entry in entries.iter().filter(is_between) {
+                found += 1;
+                match entry.change {
+                    Change::Edge(change) => out.edges.push(change),
+                    Change::Vertex(vertex) => out.vertices.push(vertex),
                 }
-                if out.len() - begin > most {
-                    return false;
-                }
+            }
+            if found > most {
+                return false;
             }
         }
         // Another reader may be at an earlier moment, so entries stay as long as there is room.
@@ -225,7 +256,7 @@ impl ChangeLog {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().chunks.len() * Chunk::BYTES).sum()
+        self.shards.iter().map(|shard| shard.lock().len() * Chunk::BYTES).sum()
     }
 }
 
