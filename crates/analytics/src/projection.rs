@@ -191,7 +191,8 @@ impl Projection {
         rows
     }
 
-    /// A page as a view shows it, made of the rows of this projection and of what has changed since. `None` if the page is to be read. Positions are those of `numbering`, which has those of this projection.
+    /// A page as a view shows it, made of the rows of this projection and of what has changed since. `None` if the page is to be read. Positions
+    /// are those of `numbering`, which has those of this projection.
     fn amended(
         &self,
         page: &VertexPage,
