@@ -24,7 +24,7 @@ use crate::memory::{Garbage, Memory, RecordKind, Space};
 pub(crate) struct Layout {
     /// The slots of the lists, ascending.
     slots: Box<[u16]>,
-    /// Their old descriptors; 0 before the list was replaced.
+    /// Their old descriptors, with a note if there is nothing but a header ([`BARE`]); 0 before the list was replaced.
     pub(crate) descriptors: Box<[AtomicU64]>,
     /// Edges whose cells are in this layout and not in the table.
     pub(crate) dropped: Mutex<Vec<EdgeId>, rank::ReplacedLayout>,
