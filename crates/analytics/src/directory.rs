@@ -104,20 +104,22 @@ impl Directory {
     /// As [`Directory::append_positions`], if all are found by their tablets. Otherwise what is appended has no meaning.
     fn append_by_tablet(&self, ids: &[VertexId], out: &mut Vec<u32>) -> bool {
         let Some(stretches) = &self.stretches else { return false };
-        append_written(ids, out, |places| write_with_best(stretches, ids, places))
+        append_positions(stretches, ids, out, true)
     }
 }
 
-/// Appends an entry for each id, which `write` writes. Returns what it returns.
-fn append_written(ids: &[VertexId], out: &mut Vec<u32>, write: impl FnOnce(&mut [MaybeUninit<u32>]) -> bool) -> bool {
+/// Appends the position of each of these places, by the `best` instructions that the processor has or by those of every processor. Returns
+/// as [`write_positions`] does.
+fn append_positions(stretches: &[Stretch; TABLETS], ids: &[VertexId], out: &mut Vec<u32>, best: bool) -> bool {
     out.reserve(ids.len());
-    let outcome = write(&mut out.spare_capacity_mut()[..ids.len()]);
-    // SAFETY: there is room, and each of these places was written: `write_positions` is the only one that writes them.
+    let places = &mut out.spare_capacity_mut()[..ids.len()];
+    let have_all = if best { write_with_best(stretches, ids, places) } else { write_positions(stretches, ids, places) };
+    // SAFETY: there is room, and `write_positions` has written each of these places: there are as many as ids.
     #[expect(unsafe_code, reason = "to set the entries to 0 first takes a twentieth of the time of a projection")]
     unsafe {
         out.set_len(out.len() + ids.len());
     }
-    outcome
+    have_all
 }
 
 /// [`write_positions`], by the best instructions that the processor has.
@@ -276,8 +278,7 @@ mod tests {
                     assert_eq!(found[1..], expected);
                     if let Some(stretches) = &directory.stretches {
                         let mut found = Vec::new();
-                        let write = |places: &mut [MaybeUninit<u32>]| write_positions(stretches, ids, places);
-                        assert_eq!(append_written(ids, &mut found, write), have_all);
+                        assert_eq!(append_positions(stretches, ids, &mut found, false), have_all);
                         assert!(!have_all || found == expected);
                     }
                 };

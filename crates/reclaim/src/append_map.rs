@@ -170,10 +170,10 @@ impl<V> AppendMap<V> {
         self.rest.get()?.get(key)
     }
 
-    /// Starts loading the first entries inside the map, this many or fewer. A look at all entries ends at the first that is not set.
+    /// Starts loading the first entry.
     #[inline]
-    pub fn prefetch(&self, entries: usize) {
-        self.first.iter().take(entries).for_each(crate::prefetch::prefetch);
+    pub fn prefetch(&self) {
+        crate::prefetch::prefetch(&self.first[0]);
     }
 
     /// The entries in the order they were added.

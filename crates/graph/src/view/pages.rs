@@ -28,18 +28,6 @@ pub struct GraphChanges {
     pub vertices: Vec<VertexId>,
 }
 
-impl GraphChanges {
-    /// How many changes there are.
-    pub fn len(&self) -> usize {
-        self.edges.len() + self.vertices.len()
-    }
-
-    /// Returns true if nothing has changed.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
 /// What a commit has done to an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EdgeChange {

@@ -307,7 +307,7 @@ impl PageCore {
     /// Starts loading the first column.
     #[inline]
     pub(crate) fn prefetch_first_column(&self) {
-        self.columns.prefetch(1);
+        self.columns.prefetch();
     }
 
     /// Starts loading the generation of a slot.
